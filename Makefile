@@ -20,7 +20,7 @@ WARN    := -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers
 ifdef WERROR
 WARN    += -Werror
 endif
-BASE    := -std=c11 -g -fPIC -D_GNU_SOURCE -Isrc -Ikernels -fno-math-errno $(WARN) -MMD -MP
+BASE    := -std=c11 -g -fPIC -D_GNU_SOURCE -DDL_PARTIAL -Isrc -Ikernels -fno-math-errno $(WARN) -MMD -MP
 ifdef SAN
 BASE    += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -DDL_SAN=1
 LDSAN   := -fsanitize=address,undefined

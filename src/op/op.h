@@ -58,7 +58,9 @@ typedef struct dl_op {
   dl_status (*rule)(dl_call *);
   dl_status (*grad)(dl_gcall *); /* NULL: not differentiable */
   dl_status (*view)(dl_vcall *); /* VIEW */
-  dl_status (*comp)(dl_ex *, const dl_arg *arg, dl_tensor **out); /* COMPOSITE; out are OWNED by the caller */
+  /* COMPOSITE; results are owned by the caller. For -> Tensor[] rows there are as many results as
+   * the first Tensor[] argument has elements. */
+  dl_status (*comp)(dl_ex *, const dl_arg *arg, dl_tensor **out);
 } dl_op;
 
 extern const dl_op dl_ops[DL_OP_COUNT];
@@ -75,6 +77,7 @@ struct dl_call {
   dl_tensor *in[DL_MAX_IN];      /* … NULL where absent or where a number was given */
   const dl_arg *num[DL_MAX_IN];  /* the number given for a TN parameter, else NULL */
   bool inplace;                  /* x:add_(…): result must fit arg 0 */
+  bool like_strides;             /* result keeps the layout of dense inputs; preset for POINTWISE */
   /* filled by the rule: */
   int nout;
   dl_meta out[DL_MAX_OUT];

@@ -1,0 +1,33 @@
+/* dispatch.h -- the parts of dispatch, for src/op/{dispatch,geometry,inplace,views}.c only */
+#ifndef DL_DISPATCH_H
+#define DL_DISPATCH_H
+
+#include "op/op.h"
+
+/* Everything one kernel run needs besides the call: shapes in stack storage, temporaries. */
+typedef struct dl_runner {
+  dl_kcall k;
+  int64_t size[DL_MAXDIM];                                   /* common dims of a POINTWISE call */
+  int64_t stride[DL_MAX_IN + DL_MAX_OUT][DL_MAXDIM];
+  union { double f; float s; int64_t i; } slot[DL_MAX_IN];   /* numbers given for TN parameters */
+  dl_tensor *out[DL_MAX_OUT];                                /* owned: what the kernel writes */
+  dl_tensor *tmp[DL_MAX_IN];                                 /* owned: converted inputs */
+  dl_view *list;                                             /* owned block of k.nlist views */
+} dl_runner;
+
+void dl_call_init(dl_call *c, dl_opid op, const dl_arg *arg, unsigned flags);
+/* POINTWISE: broadcast strides, dims sorted by the result's layout and merged. */
+void dl_geometry_pointwise(const dl_call *c, dl_runner *r);
+void dl_geometry_plain(const dl_call *c, dl_runner *r);
+/* KERNELC: contiguous copies in call.compute. */
+dl_status dl_geometry_contig(const dl_call *c, dl_runner *r);
+dl_status dl_geometry_list(const dl_call *c, dl_runner *r);
+void dl_view_of(const dl_tensor *t, dl_view *v);
+/* A fresh result for out[k], laid out like the dense inputs where the call asks for it. */
+dl_status dl_output_new(const dl_call *c, int k, dl_dtype dtype, dl_tensor **out);
+
+/* In-place: does the rule's result fit into arg 0 (shape, dtype, overlap)? */
+dl_status dl_inplace_check(const dl_call *c);
+dl_status dl_dispatch_view(dl_opid op, const dl_arg *arg, dl_ret *ret);
+
+#endif

@@ -1,0 +1,121 @@
+/* op.c -- the rows of ops.def as a table, and the choice of kernels for this CPU
+ *
+ * For dispatch, bind and tests.
+ * INVARIANT  A row whose rule, gradient, view or composite is missing does not link. */
+#include "op/op.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef DL_PARTIAL
+#define DL_LINK __attribute__((weak))
+#else
+#define DL_LINK
+#endif
+
+/* prototypes: every row names its rule; kinds and the GRAD column name the rest */
+#define DL_OP(id, KIND, where, schema, rule, ...) dl_status dl_rule_##rule(dl_call *c) DL_LINK;
+#include "op/ops.def"
+#undef DL_OP
+
+#define DL_G_RULE(id) dl_status dl_grad_##id(dl_gcall *g) DL_LINK;
+#define DL_G_NONE(id)
+#define DL_OP(id, KIND, where, schema, rule, CAST, save, GRAD, ...) DL_G_##GRAD(id)
+#include "op/ops.def"
+#undef DL_OP
+#undef DL_G_RULE
+#undef DL_G_NONE
+
+#define DL_B_VIEW(id) dl_status dl_view_##id(dl_vcall *v) DL_LINK;
+#define DL_B_COMPOSITE(id) dl_status dl_comp_##id(dl_ex *e, const dl_arg *arg, dl_tensor **out) DL_LINK;
+#define DL_B_POINTWISE(id)
+#define DL_B_REDUCE(id)
+#define DL_B_KERNEL(id)
+#define DL_B_KERNELC(id)
+#define DL_B_UPDATE(id)
+#define DL_B_FACTORY(id)
+#define DL_OP(id, KIND, ...) DL_B_##KIND(id)
+#include "op/ops.def"
+#undef DL_OP
+
+dl_status dl_rule_none(dl_call *c) {
+  return dl_fail(DL_RuntimeError, DL_E_INTERNAL, "%s has no rule", c->op->id);
+}
+
+#define DL_G_RULE(id) dl_grad_##id
+#define DL_G_NONE(id) NULL
+#define DL_V_VIEW(id) dl_view_##id
+#define DL_V_COMPOSITE(id) NULL
+#define DL_V_POINTWISE(id) NULL
+#define DL_V_REDUCE(id) NULL
+#define DL_V_KERNEL(id) NULL
+#define DL_V_KERNELC(id) NULL
+#define DL_V_UPDATE(id) NULL
+#define DL_V_FACTORY(id) NULL
+#define DL_C_VIEW(id) NULL
+#define DL_C_COMPOSITE(id) dl_comp_##id
+#define DL_C_POINTWISE(id) NULL
+#define DL_C_REDUCE(id) NULL
+#define DL_C_KERNEL(id) NULL
+#define DL_C_KERNELC(id) NULL
+#define DL_C_UPDATE(id) NULL
+#define DL_C_FACTORY(id) NULL
+#define DL_KIND_POINTWISE DL_POINTWISE
+#define DL_KIND_REDUCE DL_REDUCE
+#define DL_KIND_KERNEL DL_KERNEL_
+#define DL_KIND_KERNELC DL_KERNELC
+#define DL_KIND_UPDATE DL_UPDATE
+#define DL_KIND_FACTORY DL_FACTORY
+#define DL_KIND_VIEW DL_VIEW
+#define DL_KIND_COMPOSITE DL_COMPOSITE
+#define SI(k) DL_SAVE_IN(k)
+#define SO(k) DL_SAVE_OUT(k)
+
+const dl_op dl_ops[DL_OP_COUNT] = {
+#define DL_OP(id_, KIND, where_, schema_, rule_, CAST, save_, GRAD, gname, COST, help_)             \
+  [DL_OP_##id_] = {.id = #id_, .where = where_, .schema_text = schema_, .gradname = gname,          \
+                   .help = help_, .kind = DL_KIND_##KIND, .cast = DL_CAST_##CAST,                   \
+                   .cost = DL_COST_##COST, .save = (save_), .rule = dl_rule_##rule_,                \
+                   .grad = DL_G_##GRAD(id_), .view = DL_V_##KIND(id_), .comp = DL_C_##KIND(id_)},
+#include "op/ops.def"
+#undef DL_OP
+};
+
+/* ---- kernel tables ------------------------------------------------------------------------------ */
+extern const dl_kernel_fn dl_cpu_table_base[DL_OP_COUNT];
+#if defined(__x86_64__)
+extern const dl_kernel_fn dl_cpu_table_v3[DL_OP_COUNT];
+extern const dl_kernel_fn dl_cpu_table_v4[DL_OP_COUNT];
+#endif
+
+const dl_kernel_fn *dl_cpu_kernels;
+static const char *isa_name = "generic";
+
+/* By feature bits: model numbers lie on virtual machines. DLREPL_ISA=base|v3 asks for less. */
+void dl_op_init(void) {
+  if (dl_cpu_kernels) return;
+  dl_mem_init();
+  dl_cpu_kernels = dl_cpu_table_base;
+#if defined(__x86_64__)
+  const char *ask = getenv("DLREPL_ISA");
+  int level = ask && !strcmp(ask, "base") ? 1 : ask && !strcmp(ask, "v3") ? 3 : 4;
+  isa_name = "x86-64";
+  __builtin_cpu_init();
+  if (level >= 3 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+      __builtin_cpu_supports("bmi2")) {
+    dl_cpu_kernels = dl_cpu_table_v3;
+    isa_name = "x86-64-v3";
+    if (level >= 4 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl")) {
+      dl_cpu_kernels = dl_cpu_table_v4;
+      isa_name = "x86-64-v4";
+    }
+  }
+#endif
+}
+
+const char *dl_op_isa(void) {
+  dl_op_init();
+  return isa_name;
+}
