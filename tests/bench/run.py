@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""run.py -- `make bench`: ours and PyTorch's, program by program, in one process tree.
+
+For whoever wants to know how fast dlrepl is beside PyTorch on THIS machine. Each program runs in a
+fresh process of each side, one after the other, so that a drift of the machine hits both; the table
+shows medians, the ratio ours / PyTorch, and the target. Never part of `make test`.
+
+Peer: the newest PyTorch that pip installs (virtual environment build/bench-venv), else Debian's
+python3-torch, else ours alone. BENCH_PYTHON names another interpreter that has torch.
+"""
+import json
+import os
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = os.path.join(ROOT, "tests", "bench")
+VENV = os.path.join(ROOT, "build", "bench-venv")
+DLREPL = os.path.join(ROOT, "dlrepl")
+
+# name -> target ratio (ours / PyTorch's time); None: shown, no target
+TARGETS = {
+    "start to first tensor": 0.02,
+    "resident memory after first tensor": 0.08,
+    "100 adds, 16 elements": 0.22,
+    "100 adds, 16 elements, with graph": 0.2,
+    "100 muls by a number, 16 elements": None,
+    "100-op chain, forward and backward": 0.08,
+    "add, 1e6": 1.0,
+    "add, 1e7": 0.35,
+    "tanh, 1e6": 0.35,
+    "gelu, 1e6": 0.8,
+    "exp, 1e6": None,
+    "sigmoid, 1e6": None,
+    "relu, 1e6": None,
+    "sum, 1e6": None,
+    "softmax, 1000x1000": 0.8,
+    "layer_norm, 1000x1000": 0.8,
+    "sgemm 1024": 1.0,
+    "sgemm 64x784x128": 0.65,
+    "bmm 256x16x16x16": 0.1,
+    "conv2d 64x32x14x14 -> 64, forward and backward": None,
+    "MLP epoch, batch 64": 0.45,
+}
+
+STARTER = """
+import resource, subprocess, sys, time
+t0 = time.perf_counter()
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)
+print(time.perf_counter() - t0, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+
+
+def torch_version(exe):
+    try:
+        out = subprocess.run([exe, "-c", "import torch; print(torch.__version__)"],
+                             capture_output=True, text=True, timeout=120)
+    except OSError:
+        return None
+    return out.stdout.strip() if out.returncode == 0 else None
+
+
+def install(exe):
+    print("# installing PyTorch for the comparison (some gigabytes, once) …", flush=True)
+    if subprocess.run([sys.executable, "-m", "venv", VENV]).returncode:
+        return False
+    return subprocess.run([exe, "-m", "pip", "install", "-q", "torch", "numpy"]).returncode == 0
+
+
+def peer():
+    """(python, version) of the PyTorch to compare with, or (None, None)."""
+    mine = os.path.join(VENV, "bin", "python")
+    for exe in filter(None, (os.environ.get("BENCH_PYTHON"), mine)):
+        if torch_version(exe):
+            return exe, torch_version(exe)
+    if install(mine):
+        return mine, torch_version(mine)
+    version = torch_version("/usr/bin/python3")
+    if version:
+        return "/usr/bin/python3", version + " (Debian's python3-torch)"
+    print("# no PyTorch here: our figures alone")
+    return None, None
+
+
+def seconds(cmd, name):
+    out = subprocess.run(cmd, capture_output=True, text=True, cwd=ROOT)
+    if out.returncode:
+        print("#", cmd[1], name, "failed:", out.stderr.strip()[-300:])
+    found = [json.loads(line) for line in out.stdout.splitlines() if line.startswith("{")]
+    return found[0]["seconds"] if found else None
+
+
+def started(cmd):
+    """(seconds, KiB resident) of a process that makes and prints one tensor; medians of 5."""
+    runs = [subprocess.run([sys.executable, "-c", STARTER, *cmd], capture_output=True, text=True)
+            .stdout.split() for _ in range(5)]
+    return sorted(float(t) for t, _ in runs)[2], sorted(int(m) for _, m in runs)[2]
+
+
+def unit(t):
+    for scale, word in ((1e-6, "ns"), (1e-3, "us"), (1, "ms")):
+        if t < scale:
+            return f"{t / scale * 1000:.1f} {word}"
+    return f"{t:.2f} s"
+
+
+def row(name, mine, theirs, show):
+    target = TARGETS.get(name)
+    ratio = mine / theirs if mine and theirs else None
+    word = "" if ratio is None or target is None else ("ok" if ratio <= target else "MISSED")
+    print(f"{name:<50} {show(mine) if mine else '-':>12} {show(theirs) if theirs else '-':>12} "
+          f"{'%.3f' % ratio if ratio else '-':>8} {target if target else '':>7} {word}", flush=True)
+
+
+def head(title):
+    print(f"\n{title:<50} {'dlrepl':>12} {'PyTorch':>12} {'ratio':>8} {'target':>7}")
+
+
+def main():
+    wanted = sys.argv[1:]
+    python, version = peer()
+    ours = subprocess.run([DLREPL, "--version"], capture_output=True, text=True).stdout.strip()
+    print(f"# {ours} beside PyTorch {version}")
+    if not wanted:
+        mine = started([DLREPL, "-e", "print(torch.ones(2))"])
+        theirs = started([python, "-c", "import torch; print(torch.ones(2))"]) if python else (None, None)
+        head("start")
+        row("start to first tensor", mine[0], theirs[0], unit)
+        row("resident memory after first tensor", mine[1], theirs[1], lambda k: f"{k / 1024:.1f} MiB")
+    names = wanted or [n for n in TARGETS if not n.startswith(("start", "resident"))]
+    for threads in (1, 2) if (os.cpu_count() or 1) > 1 else (1,):
+        head(f"{threads} thread" + "s" * (threads > 1))
+        for name in names:
+            mine = seconds([DLREPL, os.path.join(HERE, "bench.lua"), str(threads), name], name)
+            theirs = python and seconds([python, os.path.join(HERE, "bench.py"), str(threads), name], name)
+            row(name, mine, theirs, unit)
+
+
+if __name__ == "__main__":
+    main()
