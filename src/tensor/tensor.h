@@ -41,6 +41,7 @@ typedef struct dl_extra {
   uint8_t view_kind;             /* DL_VIEW_* : how the view was created (in-place rules) */
   int hooks;                     /* binding slot of tensor hooks, 0 = none */
   int post_hooks;                /* binding slot of post-accumulate hooks */
+  dl_tensor *ver_owner;          /* view of a `.data` alias: the alias whose counter we share (owned) */
 } dl_extra;
 
 enum { DL_VIEW_PLAIN, DL_VIEW_MULTI, DL_VIEW_NO_GRAD, DL_VIEW_CUSTOM };
@@ -111,6 +112,8 @@ const char *dl_tensor_type_name(const dl_tensor *t, char buf[48]);
 extern int64_t dl_tensors_live; /* for leak tests */
 /* set by graph/: releases a node reference; tensor/ must not know more about nodes */
 extern void (*dl_node_release_fn)(dl_node *n);
+/* set by graph/: a leaf dies; its AccumulateGrad node must forget it (node->variable = NULL) */
+extern void (*dl_node_forget_fn)(dl_node *accum);
 /* set by bind/: queues hook slots of a dying tensor */
 extern void (*dl_slot_release_fn)(int slot);
 

@@ -1,0 +1,115 @@
+/* storage.c -- the block a tensor lives in, and the bytes it points at
+ *
+ * For src/tensor. See storage.h for who keeps what alive.
+ *
+ * INVARIANT  st->refs counts the tensors whose `st` it is.
+ * MUST NOT   know ops, nodes or Lua. */
+#include "tensor/storage.h"
+
+#include <string.h>
+
+static size_t block_bytes(int alloc_class) {
+  static const uint16_t bytes[] = {sizeof(dl_tensor), offsetof(dl_block, data), sizeof(dl_block)};
+  return bytes[alloc_class];
+}
+
+dl_status dl_block_tensor(int alloc_class, dl_tensor **out) {
+  size_t bytes = block_bytes(alloc_class);
+  dl_tensor *t = dl_block_new(bytes);
+  if (!t)
+    return dl_fail(DL_RuntimeError, DL_E_OOM,
+                   "[enforce fail at alloc_cpu.cpp:117] err == 0. DefaultCPUAllocator: can't "
+                   "allocate memory: you tried to allocate %zu bytes. Error code 12 (Cannot "
+                   "allocate memory)", bytes);
+  memset(t, 0, offsetof(dl_tensor, dims));
+  t->refs = 1;
+  t->alloc_class = (uint8_t)alloc_class;
+  t->short_dims = 1;
+  t->size = t->dims;
+  t->stride = t->dims + 4;
+  if (alloc_class != DL_BLOCK_VIEW) {
+    t->st = &((dl_block *)t)->st;
+    memset(t->st, 0, sizeof *t->st);
+    t->st->refs = 1;
+    t->ver = &t->st->version;
+  }
+  dl_tensors_live++;
+  *out = t;
+  return DL_OK;
+}
+
+dl_status dl_storage_fill(dl_tensor *t, size_t nbytes) {
+  dl_storage *st = t->st;
+  if (t->alloc_class == DL_BLOCK_INLINE) {
+    st->inline_data = 1;
+    st->data = ((dl_block *)t)->data;
+  } else if (nbytes > 0) {
+    DL_TRY(dl_host_alloc(nbytes, &st->data));
+  }
+  st->nbytes = nbytes;
+  t->data = st->data;
+  return DL_OK;
+}
+
+static dl_tensor *owner_of(dl_storage *st) {
+  return (dl_tensor *)((char *)st - offsetof(dl_block, st));
+}
+
+void dl_storage_release(dl_storage *st) {
+  if (!st || --st->refs > 0) return;
+  if (st->free_fn) st->free_fn(st->free_ctx);
+  else if (!st->inline_data && st->data) dl_host_free(st->data, st->nbytes);
+  st->data = NULL;
+  dl_tensor *t = owner_of(st);
+  if (t->refs == 0) dl_block_free(t, block_bytes(t->alloc_class));
+}
+
+void dl_block_tensor_free(dl_tensor *t) {
+  dl_storage *st = t->st;
+  if (!t->short_dims) dl_block_free(t->size, 2 * (size_t)t->ndim * sizeof(int64_t));
+  dl_tensors_live--;
+  if (t->alloc_class == DL_BLOCK_VIEW) {
+    dl_block_free(t, block_bytes(DL_BLOCK_VIEW));
+    dl_storage_release(st);
+    return;
+  }
+  dl_storage *own = &((dl_block *)t)->st;
+  if (st != own) { /* set_data took the tensor elsewhere; its own storage may be free already */
+    if (own->refs == 0) dl_block_free(t, block_bytes(t->alloc_class));
+    dl_storage_release(st);
+    return;
+  }
+  dl_storage_release(st);
+}
+
+dl_status dl_tensor_shape_set(dl_tensor *t, int ndim, const int64_t *size, const int64_t *stride) {
+  int64_t numel, *dims = t->dims;
+  int half = 4;
+  if (ndim > DL_MAXDIM) {
+    dl_fail(DL_RuntimeError, DL_E_SHAPE, "tensors of %d dimensions are not supported", ndim);
+    dl_note("a tensor has at most %d dimensions here", DL_MAXDIM);
+    return dl_err.kind;
+  }
+  DL_TRY(dl_numel(ndim, size, &numel));
+  if (ndim > 4) {
+    half = ndim;
+    dims = dl_block_new(2 * (size_t)ndim * sizeof(int64_t));
+    if (!dims) return dl_fail(DL_RuntimeError, DL_E_OOM, "out of memory for a tensor's sizes");
+  }
+  int64_t tmp[2 * DL_MAXDIM]; /* size and stride may be t's own */
+  for (int i = 0; i < ndim; i++) tmp[i] = size[i];
+  if (stride) memcpy(tmp + ndim, stride, (size_t)ndim * sizeof *stride);
+  else dl_strides_contig(ndim, tmp, tmp + ndim);
+  if (!t->short_dims) dl_block_free(t->size, 2 * (size_t)t->ndim * sizeof(int64_t));
+  t->short_dims = ndim <= 4;
+  t->ndim = (uint8_t)ndim;
+  t->size = dims;
+  t->stride = dims + half;
+  for (int i = 0; i < ndim; i++) {
+    t->size[i] = tmp[i];
+    t->stride[i] = tmp[ndim + i];
+  }
+  t->numel = numel;
+  t->contig = !stride || dl_is_contig(ndim, t->size, t->stride);
+  return DL_OK;
+}
