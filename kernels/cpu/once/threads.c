@@ -1,0 +1,123 @@
+/* threads.c -- one pool of threads (OpenMP's), work cut so that an interrupt is seen
+ *
+ * For kernels. OMP_* variables are neither read nor set here: the number of threads is given to
+ * each region, and each worker binds itself to a CPU of its own in its first region, because an
+ * unbound worker costs 5.7 ms at the first region after a pause. The main thread stays free: a
+ * bound one would hand its single CPU to every thread and process made later.
+ *
+ * INVARIANT  Pieces of [0, n) begin at multiples of `grain` and are cut the same way for any
+ *            number of threads up to that.
+ * MUST NOT   know what the work is. */
+#include "once.h"
+
+#include <omp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <time.h>
+
+#define FIRST_GRAINS 64      /* grains a thread in the first round, before the pace is known */
+#define ROUND_SECONDS 0.020  /* aim of a round; 50 ms is the promise */
+
+static int threads;          /* 0 = not asked yet */
+static cpu_set_t inherited;  /* the CPUs this process was given */
+static _Thread_local bool bound;
+
+/* CPUs that the cgroup's quota pays for; 0 = no quota. */
+static int quota_cpus(void) {
+  long long quota = 0, period = 0;
+  FILE *f = fopen("/sys/fs/cgroup/cpu.max", "re");
+  if (!f) return 0;
+  if (fscanf(f, "%lld %lld", &quota, &period) != 2) quota = 0;
+  fclose(f);
+  return quota > 0 && period > 0 ? (int)((quota + period - 1) / period) : 0;
+}
+
+static void find_cpus(void) {
+  if (sched_getaffinity(0, sizeof inherited, &inherited) != 0) CPU_ZERO(&inherited);
+  int n = CPU_COUNT(&inherited), quota = quota_cpus();
+  if (quota > 0 && quota < n) n = quota;
+  threads = n > 0 ? n : 1;
+  omp_set_dynamic(0);
+}
+
+int dl_threads(void) {
+  if (!threads) find_cpus();
+  return threads;
+}
+
+void dl_set_threads(int n) {
+  if (!threads) find_cpus();
+  threads = n < 1 ? 1 : n > 1024 ? 1024 : n;
+}
+
+/* Worker k takes the k-th CPU of the inherited mask; more threads than CPUs stay unbound. */
+static void bind_worker(int k) {
+  if (bound || k == 0) return;
+  bound = true;
+  if (k >= CPU_COUNT(&inherited)) return;
+  for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+    if (!CPU_ISSET(cpu, &inherited) || k-- > 0) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof one, &one);
+    return;
+  }
+}
+
+/* [lo, hi) on all threads, cut at multiples of grain from lo. */
+static void one_round(int64_t lo, int64_t hi, int64_t grain, dl_piece_fn fn, void *ctx) {
+  int64_t grains = (hi - lo + grain - 1) / grain;
+  int want = dl_threads();
+  if (want > grains) want = (int)grains;
+  if (want <= 1 || omp_in_parallel()) {
+    fn(ctx, lo, hi);
+    return;
+  }
+#pragma omp parallel num_threads(want)
+  {
+    int k = omp_get_thread_num(), n = omp_get_num_threads();
+    bind_worker(k);
+    int64_t a = lo + grains * k / n * grain, b = lo + grains * (k + 1) / n * grain;
+    if (b > hi) b = hi;
+    if (a < b) fn(ctx, a, b);
+  }
+}
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+void dl_parallel_whole(int64_t n, int64_t grain, dl_piece_fn fn, void *ctx) {
+  if (n > 0) one_round(0, n, grain > 0 ? grain : 1, fn, ctx);
+}
+
+dl_status dl_parallel(int64_t n, int64_t grain, dl_piece_fn fn, void *ctx) {
+  if (grain < 1) grain = 1;
+  if (n <= 0) return DL_OK;
+  if (n <= grain) {
+    fn(ctx, 0, n);
+    return DL_OK;
+  }
+  int64_t round = FIRST_GRAINS * dl_threads();
+  for (int64_t lo = 0; lo < n;) {
+    int64_t left = (n - lo + grain - 1) / grain, take = left < round ? left : round;
+    int64_t hi = take == left ? n : lo + take * grain;
+    if (take == left && lo == 0) {
+      one_round(lo, hi, grain, fn, ctx);
+      return DL_OK;
+    }
+    DL_TRY(dl_poll());
+    double start = seconds();
+    one_round(lo, hi, grain, fn, ctx);
+    double pace = (seconds() - start) / (double)take;
+    double next = pace > 0 ? ROUND_SECONDS / pace : (double)(round * 16);
+    if (next > (double)(round * 16)) next = (double)(round * 16);
+    round = next < 1 ? 1 : (int64_t)next;
+    if (round < dl_threads()) round = dl_threads();
+    lo = hi;
+  }
+  return DL_OK;
+}
