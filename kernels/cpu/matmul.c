@@ -1,0 +1,102 @@
+/* matmul.c -- kernels of the section "matrix products": mm, bmm, mv, dot, addmm
+ *
+ * Views may have any strides: gemm takes them as they are. Half precision is converted to float32,
+ * accumulated there and rounded once; integers are summed in 64 bits.
+ *
+ * MUST NOT know tensors. */
+#include "gemm.h"
+
+/* An operand as a batch of matrices: size and stride of (batch, rows, columns). */
+typedef struct mats { const dl_view *v; int64_t size[3], stride[3]; } mats;
+
+static mats mats_of(const dl_view *v) {
+  mats m = {v, {1, 1, 1}, {0, 0, 0}};
+  for (int d = 0; d < v->ndim; d++) {
+    m.size[3 - v->ndim + d] = v->size[d];
+    m.stride[3 - v->ndim + d] = v->stride[d];
+  }
+  return m;
+}
+
+static mats column_of(const dl_view *v) {
+  return (mats){v, {1, v->size[0], 1}, {0, v->stride[0], 1}};
+}
+
+static dl_dtype work_dtype(uint8_t d) {
+  return d == DL_F64 ? DL_F64 : dl_dtype_is_float((dl_dtype)d) ? DL_F32 : DL_I64;
+}
+
+/* The operand's elements in dtype w: where they are, or a dense copy in *mem. */
+static dl_status in_dtype(mats *m, dl_dtype w, const void **data, void **mem, size_t *nbytes) {
+  *data = m->v->data;
+  *mem = NULL;
+  if (m->v->dtype == w) return DL_OK;
+  *nbytes = (size_t)m->v->numel * dl_dtype_size(w);
+  DL_TRY(dl_scratch(*nbytes ? *nbytes : 1, mem));
+  int64_t dense[3];
+  dl_strides_contig(3, m->size, dense);
+  dl_view from = *m->v, to = from;
+  from.ndim = to.ndim = 3, from.size = to.size = m->size;
+  from.stride = m->stride, to.stride = dense;
+  to.data = *mem, to.dtype = (uint8_t)w;
+  dl_copy_view(&to, &from);
+  for (int d = 0; d < 3; d++) m->stride[d] = dense[d];
+  *data = *mem;
+  return DL_OK;
+}
+
+/* out (b,m,n; dense) = beta * out + alpha * x @ y */
+static dl_status product(mats x, mats y, const dl_view *out, double alpha, double beta) {
+  dl_dtype w = work_dtype(out->dtype);
+  void *xm = NULL, *ym = NULL, *om = NULL;
+  size_t xn = 0, yn = 0, on = (size_t)out->numel * dl_dtype_size(w);
+  int64_t m = x.size[1], n = y.size[2];
+  dl_gemm g = {.batch = x.size[0], .m = m, .n = n, .k = x.size[2], .alpha = alpha, .beta = beta};
+  dl_view wide = *out;
+  dl_status st = in_dtype(&x, w, &g.a, &xm, &xn);
+  if (st == DL_OK) st = in_dtype(&y, w, &g.b, &ym, &yn);
+  if (st == DL_OK && out->dtype != w) {
+    st = dl_scratch(on ? on : 1, &om);
+    wide.data = om, wide.dtype = (uint8_t)w;
+    if (st == DL_OK && beta != 0) dl_copy_view(&wide, out);
+  }
+  if (st == DL_OK) {
+    g.abs = x.stride[0], g.ars = x.stride[1], g.acs = x.stride[2];
+    g.bbs = y.stride[0], g.brs = y.stride[1], g.bcs = y.stride[2];
+    g.c = wide.data, g.crs = n, g.cbs = m * n;
+    st = DL_K(dl_gemm_run)(w, &g);
+  }
+  if (st == DL_OK && om) dl_copy_view(out, &wide);
+  if (xm) dl_scratch_free(xm, xn ? xn : 1);
+  if (ym) dl_scratch_free(ym, yn ? yn : 1);
+  if (om) dl_scratch_free(om, on ? on : 1);
+  return st;
+}
+
+DL_KERNEL(mm) { return product(mats_of(&c->in[0]), mats_of(&c->in[1]), &c->out[0], 1, 0); }
+
+DL_KERNEL(bmm) { return product(mats_of(&c->in[0]), mats_of(&c->in[1]), &c->out[0], 1, 0); }
+
+DL_KERNEL(mv) { return product(mats_of(&c->in[0]), column_of(&c->in[1]), &c->out[0], 1, 0); }
+
+DL_KERNEL(dot) {
+  dl_view row = c->in[0];
+  return product(mats_of(&row), column_of(&c->in[1]), &c->out[0], 1, 0);
+}
+
+/* arg: self, mat1, mat2, beta, alpha. self (n,p) or anything that broadcasts to it. */
+DL_KERNEL(addmm) {
+  const dl_view *self = &c->in[0], *out = &c->out[0];
+  double beta = dl_arg_f(&c->arg[3]), alpha = dl_arg_f(&c->arg[4]);
+  int64_t stride[2];
+  dl_view spread = *self;
+  if (beta != 0) {
+    for (int d = 0; d < 2; d++) {
+      int from = d - (2 - self->ndim);
+      stride[d] = from < 0 || self->size[from] == 1 ? 0 : self->stride[from];
+    }
+    spread.ndim = 2, spread.size = out->size, spread.stride = stride, spread.numel = out->numel;
+    dl_copy_view(out, &spread);
+  }
+  return product(mats_of(&c->in[1]), mats_of(&c->in[2]), out, alpha, beta);
+}
