@@ -21,6 +21,9 @@ ifdef WERROR
 WARN    += -Werror
 endif
 BASE    := -std=c11 -g -fPIC -D_GNU_SOURCE -DDL_PARTIAL -Isrc -Ikernels -fno-math-errno $(WARN) -MMD -MP
+ifeq ($(ONEDNN),0)
+BASE    += -DDL_ONEDNN=0
+endif
 ifdef SAN
 BASE    += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -DDL_SAN=1
 LDSAN   := -fsanitize=address,undefined

@@ -19,6 +19,7 @@
 
 #if DL_ONEDNN
 #include <dlfcn.h>
+#include <omp.h>
 
 enum { ANY = 1, F32 = 3, FORWARD = 64, DIRECT = 1, Q_MD = 128 };   /* values of dnnl_types.h */
 enum { SRC = 1, DST = 17, WEI = 33, DIFF_SRC = 129, DIFF_DST = 145, DIFF_WEI = 161 };
@@ -95,8 +96,23 @@ static bool bind_symbols(void *lib) {
 
 typedef struct version_info { int major, minor, patch; } version_info;
 
+static void no_work(void *ctx, int64_t lo, int64_t hi) {}
+
+/* The library's regions take OpenMP's default number of threads: keep it equal to ours. */
+static bool ready(void) {
+  static int threads;
+  if (generation == 0 || disabled) return false;
+  if (threads != dl_threads()) {
+    threads = dl_threads();
+    omp_set_num_threads(threads);
+    dl_parallel(threads, 1, no_work, NULL); /* our first region places the workers */
+    dl_err_clear();
+  }
+  return true;
+}
+
 static bool load(void) {
-  if (tried) return generation != 0 && !disabled;
+  if (tried) return ready();
   tried = true;
   const char *env = getenv("DLREPL_ONEDNN");
   if (env && strcmp(env, "0") == 0) return strcpy(about, "switched off by DLREPL_ONEDNN=0"), false;
@@ -110,7 +126,7 @@ static bool load(void) {
   *(void **)&version = dlsym(lib, "dnnl_version");
   const version_info none = {generation, 0, 0}, *v = version ? version() : &none;
   snprintf(about, sizeof about, "%d.%d.%d", v->major, v->minor, v->patch);
-  return !disabled;
+  return ready();
 }
 
 /* ---- descriptors: where the two generations differ ------------------------------------------------ */
