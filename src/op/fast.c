@@ -6,7 +6,6 @@
  * INVARIANT  Same bytes, same graph, same errors as the slow path. */
 #include "graph/graph.h"
 #include "op/op.h"
-#include "rng.h"
 
 static inline bool plain(const dl_tensor *a, const dl_tensor *b) {
   return a->dtype == DL_F32 && b->dtype == DL_F32 && a->contig && b->contig && a->dev.type == DL_CPU &&
@@ -27,12 +26,28 @@ static dl_status slow(dl_opid op, dl_tensor *a, dl_tensor *b, dl_tensor **out) {
   return dl_run(op, (dl_arg[]){T(a), T(b)}, 2, 0, out);
 }
 
-dl_status dl_op2(dl_opid op, dl_tensor *a, dl_tensor *b, dl_tensor **out) {
-  bool grad = (a->requires_grad | b->requires_grad) && !(dl_mode & DL_MODE_NO_GRAD);
-  if (dl_cancel || (dl_mode & ~(unsigned)DL_MODE_NO_GRAD) || grad || !plain(a, b))
-    return slow(op, a, b, out);
+/* The same record as dispatch makes, from a call filled by hand. */
+static dl_status record(dl_opid op, const dl_arg *arg, dl_tensor *out) {
+  dl_call c;
+  dl_node *node = NULL;
+  c.op = &dl_ops[op];
+  c.schema = dl_op_schema(op);
+  c.arg = arg;
+  c.nin = 2;
+  c.nout = 0;
+  c.inplace = false;
+  c.dev = out->dev;
+  for (int k = 0; k < 2; k++) {
+    c.in[k] = arg[k].t;
+    c.num[k] = NULL;
+  }
+  dl_call_out_like(&c, 0, out);
+  DL_TRY(dl_graph_prepare(&c, &node));
+  return dl_graph_commit(&c, node, &out, 1);
+}
+
+static dl_status compute(dl_opid op, const dl_arg *arg, dl_tensor *out) {
   static const int64_t one = 1;
-  const dl_arg arg[3] = {T(a), T(b), I(1)};
   dl_kcall k;
   k.op = op;
   k.compute = DL_F32;
@@ -40,11 +55,20 @@ dl_status dl_op2(dl_opid op, dl_tensor *a, dl_tensor *b, dl_tensor **out) {
   k.nout = 1;
   k.nlist = 0;
   k.arg = arg;
+  flat(arg[0].t, &out->numel, &one, &k.in[0]);
+  flat(arg[1].t, &out->numel, &one, &k.in[1]);
+  flat(out, &out->numel, &one, &k.out[0]);
+  return dl_cpu_kernels[op](&k);
+}
+
+dl_status dl_op2(dl_opid op, dl_tensor *a, dl_tensor *b, dl_tensor **out) {
+  bool special = dl_cancel || (dl_mode & ~(unsigned)DL_MODE_NO_GRAD);
+  if (special || !plain(a, b)) return slow(op, a, b, out);
+  const dl_arg arg[3] = {T(a), T(b), I(1)};
   DL_TRY(dl_tensor_new(a->dev, DL_F32, a->ndim, a->size, out));
-  flat(a, &a->numel, &one, &k.in[0]);
-  flat(b, &b->numel, &one, &k.in[1]);
-  flat(*out, &a->numel, &one, &k.out[0]);
-  dl_status st = dl_cpu_kernels[op](&k);
+  dl_status st = compute(op, arg, *out);
+  bool grad = (a->requires_grad | b->requires_grad) && !(dl_mode & DL_MODE_NO_GRAD);
+  if (st == DL_OK && grad) st = record(op, arg, *out);
   if (st != DL_OK) dl_tensor_drop(out);
   return st;
 }
