@@ -1,0 +1,41 @@
+# tests.mk -- builds and runs the tests; included by the Makefile
+#
+#   make test-c      C tests, compiled with no Lua on the include path
+#   make test-lua    Lua tests through ./dlrepl
+#   make test-style  size caps, line width, layers
+#
+# A C test is tests/c/<area>_<what>.c with a main(); a Lua test is tests/lua/<area>_<what>.lua.
+
+PROVE     ?= prove
+TEST_C    := $(sort $(foreach f,$(wildcard tests/c/*_*.c),$(f)))
+TEST_BIN  := $(TEST_C:tests/c/%.c=$(BUILD)/tests/c/%)
+TEST_LUA  := $(sort $(filter-out tests/lua/tap.lua,$(wildcard tests/lua/*.lua)))
+TEST_PATH := tests/lua/?.lua;;
+
+$(BUILD)/tests/c/%.o: tests/c/%.c
+	@mkdir -p $(@D)
+	$(CC) $(BASE) -Itests/c -O1 -c -o $@ $<
+
+# base_* link what they name and no more, which proves that the lower rooms stand alone.
+$(BUILD)/tests/c/base_%: $(BUILD)/tests/c/base_%.o $(BUILD)/tests/c/tap.o $(BUILD)/libdl.a
+	$(CC) $(LDSAN) -o $@ $< $(BUILD)/tests/c/tap.o $(BUILD)/libdl.a $(LIBS)
+
+$(BUILD)/tests/c/%: $(BUILD)/tests/c/%.o $(BUILD)/tests/c/tap.o $(BUILD)/libdl.a
+	$(CC) $(LDSAN) -rdynamic -o $@ $< $(BUILD)/tests/c/tap.o -Wl,--whole-archive $(BUILD)/libdl.a -Wl,--no-whole-archive $(LIBS)
+
+.SECONDARY: $(TEST_BIN:%=%.o) $(BUILD)/tests/c/tap.o
+
+test-c-build: $(TEST_BIN)
+
+test-c: $(TEST_BIN)
+	$(PROVE) --exec '' $(TEST_BIN)
+
+test-lua: $(BIN)
+	LUA_PATH='$(TEST_PATH)' $(PROVE) --exec './$(BIN)' $(TEST_LUA)
+
+test-style:
+	$(PROVE) tests/style.t
+
+-include $(TEST_BIN:=.d) $(BUILD)/tests/c/tap.d
+
+.PHONY: test-c test-c-build test-lua test-style
