@@ -38,16 +38,4 @@ typedef struct dl_backward_opts {
 dl_status dl_backward(dl_tensor *const *roots, dl_tensor *const *grads, int nroots,
                       dl_tensor *const *inputs, int ninputs, dl_backward_opts o, dl_tensor **results);
 
-/* What the host language provides (set by bind/; NULL in C tests). */
-typedef struct dl_grad_host {
-  dl_status (*tensor_hooks)(int slot, dl_tensor *grad, dl_tensor **replaced); /* owned or NULL */
-  dl_status (*post_hooks)(int slot, dl_tensor *leaf);
-  dl_status (*unpack)(int slot, dl_tensor **out);                              /* saved-tensor hooks */
-  dl_status (*pack)(dl_tensor *t, int *slot);
-  const char *(*line)(int slot);                                               /* anomaly mode */
-  int (*here)(void);                                                            /* makes a line slot */
-  void (*release)(int slot);
-} dl_grad_host;
-extern dl_grad_host dl_host;
-
 #endif

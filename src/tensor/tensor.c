@@ -11,7 +11,7 @@
 
 int64_t dl_tensors_live;
 void (*dl_node_release_fn)(dl_node *n);
-void (*dl_node_forget_fn)(dl_node *accum);
+void (*dl_retained_forget_fn)(dl_tensor *t);
 void (*dl_slot_release_fn)(int slot);
 
 /* Bytes of `numel` elements; overflow fails as PyTorch words it. */
@@ -90,7 +90,6 @@ static void extra_free(dl_tensor *t) {
   dl_extra *x = t->extra;
   if (!x) return;
   t->extra = NULL;
-  if (x->accum && dl_node_forget_fn) dl_node_forget_fn(x->accum);
   if (dl_slot_release_fn) {
     if (x->hooks) dl_slot_release_fn(x->hooks);
     if (x->post_hooks) dl_slot_release_fn(x->post_hooks);
@@ -102,6 +101,7 @@ static void extra_free(dl_tensor *t) {
 }
 
 static void let_go(dl_tensor *t) {
+  if (t->extra && t->extra->retains_grad && dl_retained_forget_fn) dl_retained_forget_fn(t);
   dl_node *n = t->grad_fn;
   t->grad_fn = NULL;
   if (n && dl_node_release_fn) dl_node_release_fn(n);

@@ -34,7 +34,7 @@ typedef struct dl_tensor dl_tensor;
 typedef struct dl_extra {
   dl_tensor *grad;               /* .grad, owned */
   dl_tensor *base;               /* differentiable view of base (owned), or NULL */
-  dl_node *accum;                /* leaf's AccumulateGrad node, weak (node clears it when it dies) */
+  dl_node *accum;                /* leaf's AccumulateGrad node, weak (it owns the leaf, clears this when it dies) */
   uint32_t own_version;          /* counter of a `.data` alias, see ver */
   uint32_t attr_version;         /* version at which a view's grad_fn was made */
   uint8_t retains_grad;
@@ -57,9 +57,10 @@ struct dl_tensor {
   uint8_t boxed : 1;             /* the binding's weak table knows this tensor */
   uint8_t wrapped : 1;           /* a Lua number in tensor's clothing (promotion priority) */
   uint8_t short_dims : 1;        /* size/stride point at dims[] below */
+  uint8_t saved : 1;             /* graph/: some node keeps this very tensor for backward */
   uint8_t alloc_class;
   dl_device dev;
-  uint16_t out_nr;               /* which output of grad_fn this is */
+  uint32_t out_nr;               /* which output of grad_fn this is */
   int64_t numel;
   char *data;                    /* address of element 0 of this view */
   int64_t *size, *stride;
@@ -112,8 +113,8 @@ const char *dl_tensor_type_name(const dl_tensor *t, char buf[48]);
 extern int64_t dl_tensors_live; /* for leak tests */
 /* set by graph/: releases a node reference; tensor/ must not know more about nodes */
 extern void (*dl_node_release_fn)(dl_node *n);
-/* set by graph/: a leaf dies; its AccumulateGrad node must forget it (node->variable = NULL) */
-extern void (*dl_node_forget_fn)(dl_node *accum);
+/* set by graph/: a tensor that retains its gradient dies; its node must forget it */
+extern void (*dl_retained_forget_fn)(dl_tensor *t);
 /* set by bind/: queues hook slots of a dying tensor */
 extern void (*dl_slot_release_fn)(int slot);
 
