@@ -90,10 +90,6 @@ static double held(dl_dtype d, double x) {
   return dl_elem_get_f64(d, &elem);
 }
 
-static double arg_in(dl_dtype d, const dl_arg *a) {
-  return dl_dtype_is_float(d) ? held(d, dl_arg_f(a)) : dl_arg_f(a);
-}
-
 /* PyTorch computes two vectors of 32 bytes at a time: each starts at its own rounded base, the rest is
  * computed one by one. */
 static void arange_float(const dl_view *v, double start, double step) {
@@ -132,46 +128,48 @@ DL_KERNEL(arange_end) {
   return arange_fill(c, &zero, &one);
 }
 
-typedef struct { double start, end, step; int64_t n; bool f32; } line;
+/* Ends are rounded to the dtype; the step lives in double for float64 and integers, else in float. */
+typedef struct { double start, end, step; int64_t n; bool narrow; } line;
 
-static line line_of(const dl_kcall *c) {
+static line line_of(const dl_kcall *c, bool int_step_narrow) {
   dl_dtype d = (dl_dtype)c->out[0].dtype;
-  line l = {.start = arg_in(d, &c->arg[0]), .end = arg_in(d, &c->arg[1]), .n = c->out[0].numel,
-            .f32 = d == DL_F32};
+  double start = dl_arg_f(&c->arg[0]), end = dl_arg_f(&c->arg[1]);
   bool is_float = dl_dtype_is_float(d);
-  if (l.n > 1) {
-    double gap = is_float ? held(d, l.end - l.start) : l.end - l.start;
-    l.step = is_float ? held(d, gap / (double)(l.n - 1)) : gap / (double)(l.n - 1);
-  }
+  line l = {.n = c->out[0].numel, .narrow = is_float ? d != DL_F64 : int_step_narrow};
+  l.start = is_float ? held(d, start) : trunc(start);
+  l.end = is_float ? held(d, end) : trunc(end);
+  double gap = l.narrow ? (float)(l.end - l.start) : l.end - l.start;
+  if (l.n > 1) l.step = gap / (double)(l.n - 1);
+  if (l.narrow) l.step = (float)gap / (float)(l.n - 1);
   return l;
 }
 
-/* From the start in the first half, from the end in the second; one fused multiply-add each. */
-static double line_at(const line *l, int64_t i) {
+/* From the start in the first half, from the end in the second. */
+static double line_at(const line *l, int64_t i, bool fused) {
   bool first = i < l->n / 2;
   double from = first ? l->start : l->end, step = first ? l->step : -l->step;
-  int64_t k = first ? i : l->n - i - 1;
+  double k = (double)(first ? i : l->n - i - 1);
   if (l->n == 1) return l->start;
-  if (l->f32) return fmaf((float)step, (float)k, (float)from);
-  return fma(step, (double)k, from);
+  if (fused) return l->narrow ? fmaf((float)step, (float)k, (float)from) : fma(step, k, from);
+  return l->narrow ? (float)from + (float)step * (float)k : from + step * k;
 }
 
 DL_KERNEL(linspace) {
   const dl_view *v = &c->out[0];
   size_t size = dl_view_esize(v);
-  line l = line_of(c);
+  line l = line_of(c, false);
   for (int64_t i = 0; i < l.n; i++)
-    dl_elem_set_f64((dl_dtype)v->dtype, v->data + i * (int64_t)size, line_at(&l, i));
+    dl_elem_set_f64((dl_dtype)v->dtype, v->data + i * (int64_t)size, line_at(&l, i, size > 2));
   return DL_OK;
 }
 
 DL_KERNEL(logspace) {
   const dl_view *v = &c->out[0];
   size_t size = dl_view_esize(v);
-  line l = line_of(c);
+  line l = line_of(c, true);
   double base = dl_arg_f(&c->arg[3]);
   for (int64_t i = 0; i < l.n; i++)
-    dl_elem_set_f64((dl_dtype)v->dtype, v->data + i * (int64_t)size, pow(base, line_at(&l, i)));
+    dl_elem_set_f64((dl_dtype)v->dtype, v->data + i * (int64_t)size, pow(base, line_at(&l, i, false)));
   return DL_OK;
 }
 
