@@ -64,7 +64,7 @@ static inline dl_bf16 dl_bf16_from_f32(float f) {
   return (dl_bf16){(uint16_t)((v.u + 0x7fffu + ((v.u >> 16) & 1u)) >> 16)};
 }
 
-/* One element read as a number or stored from one (integers saturate as C casts of PyTorch do: wrap). */
+/* One element read as a number or stored from one; integers wrap as PyTorch's casts do. */
 double dl_elem_get_f64(dl_dtype d, const void *p);
 int64_t dl_elem_get_i64(dl_dtype d, const void *p);
 void dl_elem_set_f64(dl_dtype d, void *p, double v);

@@ -34,14 +34,14 @@ typedef struct dl_tensor dl_tensor;
 typedef struct dl_extra {
   dl_tensor *grad;               /* .grad, owned */
   dl_tensor *base;               /* differentiable view of base (owned), or NULL */
-  dl_node *accum;                /* leaf's AccumulateGrad node, weak (it owns the leaf, clears this when it dies) */
+  dl_node *accum;                /* leaf's AccumulateGrad node, weak (it owns the leaf) */
   uint32_t own_version;          /* counter of a `.data` alias, see ver */
   uint32_t attr_version;         /* version at which a view's grad_fn was made */
   uint8_t retains_grad;
-  uint8_t view_kind;             /* DL_VIEW_* : how the view was created (in-place rules) */
+  uint8_t view_kind;             /* DL_VIEW_…: how the view was created (in-place rules) */
   int hooks;                     /* binding slot of tensor hooks, 0 = none */
   int post_hooks;                /* binding slot of post-accumulate hooks */
-  dl_tensor *ver_owner;          /* view of a `.data` alias: the alias whose counter we share (owned) */
+  dl_tensor *ver_owner;          /* view of a `.data` alias: the alias that counts (owned) */
 } dl_extra;
 
 enum { DL_VIEW_PLAIN, DL_VIEW_MULTI, DL_VIEW_NO_GRAD, DL_VIEW_CUSTOM };
@@ -91,8 +91,14 @@ dl_status dl_tensor_scalar_i(dl_dtype dtype, int64_t v, dl_tensor **out);
 
 static inline dl_tensor *dl_tensor_retain(dl_tensor *t) { if (t) t->refs++; return t; }
 void dl_tensor_free_(dl_tensor *t);
-static inline void dl_tensor_release(dl_tensor *t) { if (t && --t->refs == 0) dl_tensor_free_(t); }
-static inline void dl_tensor_drop(dl_tensor **t) { dl_tensor *x = *t; *t = NULL; dl_tensor_release(x); }
+static inline void dl_tensor_release(dl_tensor *t) {
+  if (t && --t->refs == 0) dl_tensor_free_(t);
+}
+static inline void dl_tensor_drop(dl_tensor **t) {
+  dl_tensor *x = *t;
+  *t = NULL;
+  dl_tensor_release(x);
+}
 
 dl_extra *dl_tensor_extra(dl_tensor *t);   /* made on demand; NULL and dl_err set when refused */
 static inline bool dl_tensor_is_leaf(const dl_tensor *t) { return t->grad_fn == NULL; }
@@ -104,8 +110,12 @@ dl_status dl_tensor_set_data(dl_tensor *t, dl_tensor *src);
 bool dl_tensor_overlap(const dl_tensor *a, const dl_tensor *b);
 bool dl_tensor_self_overlap(const dl_tensor *a);
 
-static inline double dl_tensor_item_f(const dl_tensor *t) { return dl_elem_get_f64((dl_dtype)t->dtype, t->data); }
-static inline int64_t dl_tensor_item_i(const dl_tensor *t) { return dl_elem_get_i64((dl_dtype)t->dtype, t->data); }
+static inline double dl_tensor_item_f(const dl_tensor *t) {
+  return dl_elem_get_f64((dl_dtype)t->dtype, t->data);
+}
+static inline int64_t dl_tensor_item_i(const dl_tensor *t) {
+  return dl_elem_get_i64((dl_dtype)t->dtype, t->data);
+}
 
 /* "torch.FloatTensor" as errors name it. */
 const char *dl_tensor_type_name(const dl_tensor *t, char buf[48]);

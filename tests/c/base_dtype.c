@@ -32,7 +32,8 @@ static void half_patterns(void) {
 static void half_rounding(void) {
   int wrong = 0;
   for (int i = 0; i < 0x7bff; i++) {
-    float a = dl_half_to_f32((dl_half){(uint16_t)i}), b = dl_half_to_f32((dl_half){(uint16_t)(i + 1)});
+    float a = dl_half_to_f32((dl_half){(uint16_t)i});
+    float b = dl_half_to_f32((dl_half){(uint16_t)(i + 1)});
     float mid = (float)(((double)a + b) / 2); /* exact: half has 11 bits */
     uint16_t even = (uint16_t)(i & 1 ? i + 1 : i);
     if (dl_half_from_f32(mid).bits != even) wrong++;
@@ -93,7 +94,8 @@ static void elements(void) {
   char room[8];
   for (int d = 0; d < DL_DTYPE_COUNT; d++) {
     dl_elem_set_f64((dl_dtype)d, room, 1);
-    is_double(dl_elem_get_f64((dl_dtype)d, room), 1, 0, "%s holds 1 as a double", dl_dtypes[d].name);
+    is_double(dl_elem_get_f64((dl_dtype)d, room), 1, 0, "%s holds 1 as a double",
+              dl_dtypes[d].name);
     dl_elem_set_i64((dl_dtype)d, room, 1);
     is_int(dl_elem_get_i64((dl_dtype)d, room), 1, "%s holds 1 as an integer", dl_dtypes[d].name);
   }

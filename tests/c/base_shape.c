@@ -74,12 +74,13 @@ static void devices(void) {
   is_str(dl_device_str(d, text), "cuda:1", "and prints as it is written");
   is_status(dl_device_check(d), "AssertionError: Torch not compiled with CUDA enabled",
             "which this build has not");
-  is_status(dl_device_parse("cuda:x", &d), "RuntimeError: Invalid device string: 'cuda:x'", "cuda:x");
+  is_status(dl_device_parse("cuda:x", &d), "RuntimeError: Invalid device string: 'cuda:x'",
+            "cuda:x");
   is_status(dl_device_parse("cuda:-1", &d), "RuntimeError: Invalid device string: 'cuda:-1'",
             "cuda:-1");
   is_status(dl_device_parse("gpu", &d),
-            "RuntimeError: Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, "
-            "ve, fpga, maia, xla, lazy, vulkan, mps, meta, hpu, mtia, privateuseone device type at "
+            "RuntimeError: Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, "
+            "hip, ve, fpga, maia, xla, lazy, vulkan, mps, meta, hpu, mtia, privateuseone device type at "
             "start of device string: gpu", "gpu is no device type");
   dl_device_parse("cpu", &d);
   is_status(dl_device_check(d), "", "the cpu is here");

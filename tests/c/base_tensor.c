@@ -146,6 +146,12 @@ static void deep(void) {
   ok(true, "a chain of 300000 tensors is freed");
 }
 
+static dl_status make(int which, dl_tensor *t, dl_tensor *big, dl_tensor **out) {
+  if (which == 0) return dl_tensor_new(DL_DEV_CPU, DL_F64, DIMS(1, 2, 3, 4, 5), out);
+  if (which == 1) return dl_tensor_view(t, 5, VEC(1, 1, 1, 1, 4), VEC(1, 1, 1, 1, 1), 0, out);
+  return which == 2 ? dl_tensor_alias(big, false, out) : dl_tensor_scalar_f(DL_F32, 1, out);
+}
+
 /* Every allocation of every maker refused in turn. */
 static void refused(void) {
   dl_tensor *t = fresh(DL_F32, DIMS(100)), *u, *big = fresh(DL_F32, DIMS(1, 1, 1, 1, 100));
@@ -154,10 +160,7 @@ static void refused(void) {
   for (int which = 0; which < 4; which++)
     for (int n = 1; n < 10; n++) {
       dl_mem_refuse_at = n;
-      dl_status st = which == 0   ? dl_tensor_new(DL_DEV_CPU, DL_F64, DIMS(1, 2, 3, 4, 5), &u)
-                     : which == 1 ? dl_tensor_view(t, 5, VEC(1, 1, 1, 1, 4), VEC(1, 1, 1, 1, 1), 0, &u)
-                     : which == 2 ? dl_tensor_alias(big, false, &u)
-                                  : dl_tensor_scalar_f(DL_F32, 1, &u);
+      dl_status st = make(which, t, big, &u);
       dl_mem_refuse_at = 0;
       failures += st != DL_OK;
       if (st == DL_OK) dl_tensor_release(u);

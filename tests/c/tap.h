@@ -18,10 +18,12 @@
 #include "base/error.h"
 
 #define ok(cond, ...) tap_ok(__FILE__, __LINE__, (cond), #cond, __VA_ARGS__)
-#define is_int(got, want, ...) tap_int(__FILE__, __LINE__, (int64_t)(got), (int64_t)(want), __VA_ARGS__)
+#define is_int(got, want, ...) \
+  tap_int(__FILE__, __LINE__, (int64_t)(got), (int64_t)(want), __VA_ARGS__)
 #define is_str(got, want, ...) tap_str(__FILE__, __LINE__, (got), (want), __VA_ARGS__)
 /* |got - want| <= tol, or both nan, or the same infinity */
-#define is_double(got, want, tol, ...) tap_double(__FILE__, __LINE__, (got), (want), (tol), __VA_ARGS__)
+#define is_double(got, want, tol, ...) \
+  tap_double(__FILE__, __LINE__, (got), (want), (tol), __VA_ARGS__)
 /* `got` begins with `want`; a want without "…" at its end must match whole */
 #define like_str(got, want, ...) tap_like(__FILE__, __LINE__, (got), (want), __VA_ARGS__)
 /* The call fails with "Class: text" (or a beginning of it that ends in "…"); "" = succeeds */

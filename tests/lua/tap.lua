@@ -6,7 +6,7 @@
 --     t.ok(x:requires_grad(), "a parameter requires grad")
 --     t.is(x.shape[1], 3, "three rows")
 --     t.like(tostring(x), "^tensor", "prints as a tensor")
---     t.raises(function() return x:view(5) end, "RuntimeError: shape '[5]' is invalid…", "bad view")
+--     t.raises(function() x:view(5) end, "RuntimeError: shape '[5]' is invalid…", "bad view")
 --     t.close(x, {1, 2, 3}, 1e-6, "the values")
 --     t.done()
 --

@@ -62,7 +62,7 @@ LOOPS_INTO(I64, int64_t)
 LOOPS_INTO(F32, float)
 LOOPS_INTO(F64, double)
 
-/* ---- half and bfloat16 to and from float -------------------------------------------------------- */
+/* ---- half and bfloat16 to and from float -------------------------------------------- */
 
 static void BF16_to_F32(char *dp, int64_t ds, const char *sp, int64_t ss, int64_t n) {
   float *d = (float *)dp;
@@ -100,7 +100,9 @@ F16C static int64_t half_down8(dl_half *d, const float *s, int64_t n) {
 /* clang 14 cannot ask for f16c; every CPU with AVX2 has it. */
 static bool has_f16c(void) { return __builtin_cpu_supports("avx2"); }
 #else
-static int64_t half_up8(float *d, const dl_half *s, int64_t n) { return (void)d, (void)s, n * 0; }
+static int64_t half_up8(float *d, const dl_half *s, int64_t n) {
+  return (void)d, (void)s, n * 0;
+}
 static int64_t half_down8(dl_half *d, const float *s, int64_t n) {
   return (void)d, (void)s, n * 0;
 }
