@@ -44,11 +44,8 @@ DL_GRAD(_huber_loss) {
 
 static dl_tensor *weighted(dl_gcall *g, dl_tensor *t, dl_tensor *w) { return w ? EX(E, mul, T(t), T(w)) : t; }
 
-/* an optional saved operand, NULL where it was not given */
-static dl_tensor *optional(dl_gcall *g, int k) { return META(k)->dtype == DL_NODTYPE ? NULL : IN(k); }
-
 DL_GRAD(_bce_loss) {
-  dl_tensor *x = IN(0), *t = IN(1), *up = weighted(g, scaled(g, ARG(3), 1), optional(g, 2));
+  dl_tensor *x = IN(0), *t = IN(1), *up = weighted(g, scaled(g, ARG(3), 1), IN(2));
   if (NEED(0)) {
     dl_tensor *one_less = EX(E, rsub, T(x), I(1));
     dl_tensor *var = EX(E, clamp_min, T(EX(E, mul, T(one_less), T(x))), F(1e-12));
@@ -63,8 +60,8 @@ DL_GRAD(_bce_loss) {
 }
 
 DL_GRAD(_bce_logits_loss) {
-  dl_tensor *x = IN(0), *t = IN(1), *pw = optional(g, 3);
-  dl_tensor *up = weighted(g, scaled(g, ARG(4), 1), optional(g, 2));
+  dl_tensor *x = IN(0), *t = IN(1), *pw = IN(3);
+  dl_tensor *up = weighted(g, scaled(g, ARG(4), 1), IN(2));
   if (NEED(0)) {
     dl_tensor *s = EX(E, sigmoid, T(x)), *pt = t;
     if (pw) { /* (pw t + 1 - t) sigmoid(x) - pw t */
@@ -87,7 +84,7 @@ DL_GRAD(_bce_logits_loss) {
 /* ---- nll --------------------------------------------------------------------------------------------- */
 static dl_status nll(dl_gcall *g) {
   const dl_meta *m = META(0);
-  dl_tensor *w = optional(g, 2);
+  dl_tensor *w = IN(2);
   if (G(0))
     GIN(0, EX(E, nll_loss_backward, T(G(0)), T(IN(1)), T(w), T(OUT(1)), L(m->size, m->ndim), *ARG(3), *ARG(4)));
   return DONE;
@@ -98,7 +95,7 @@ DL_GRAD(_nll_loss2d) { return nll(g); }
 
 /* It is linear in grad: pick the same elements from the incoming gradient. */
 DL_GRAD(nll_loss_backward) {
-  dl_tensor *w = optional(g, 2);
+  dl_tensor *w = IN(2);
   if (!G(0)) return DONE;
   if (ARG(4)->n == 4) GIN(0, EX(E, _nll_loss2d, T(G(0)), T(IN(1)), T(w), *ARG(5), *ARG(6)));
   else GIN(0, EX(E, _nll_loss, T(G(0)), T(IN(1)), T(w), *ARG(5), *ARG(6)));
