@@ -10,8 +10,9 @@
 #define IN(k)  dl_g_in(g, k)                 /* saved input, NULL (and failed) if it was changed */
 #define OUT(k) dl_g_out(g, k)
 #define ARG(i) (&g->arg[i])
-#define NEED(k) (g->node->edges[k].node != NULL)
+#define NEED(k) (g->node->edges[k].node && !g->node->edges[k].node->skip)
 #define META(k) dl_g_meta(g, k)              /* dl_meta* of tensor input k */
+#define INDICES(n) dl_g_list(g, n)           /* saved Tensor?[] parameter */
 #define GIN(k, expr) do { if (NEED(k)) dl_g_set(g, k, (expr)); } while (0)
 #define DONE (g->ex.st)
 

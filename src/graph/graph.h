@@ -40,7 +40,9 @@ struct dl_node {
   uint8_t inplace : 1;
   uint8_t many : 1;                    /* more than one result: ext->outs, and grad is an array */
   uint8_t own_args : 1;                /* else the arguments are the schema's defaults */
-  uint8_t seen : 1;                    /* graph/ only: visited by a search */
+  uint8_t seen : 1;                    /* visited by a search, 0 outside one */
+  uint8_t skip : 1;                    /* walk: no wanted input lies below */
+  uint8_t want : 1;                    /* walk: a gradient was asked for here */
   uint8_t n_args;
   uint8_t mark;                        /* walk: depth of the walk that holds this node, 0 = none */
   uint16_t op;                         /* dl_opid for DL_NODE_OP */
