@@ -1,0 +1,65 @@
+-- core.lua -- what Lua modules need of the engine beyond torch itself
+--
+-- For lua/ only: the one place that knows the binding's names for these things.
+--
+-- MUST NOT know nn, optim or data.
+
+local M = {}
+
+local torch = require "torch"
+local dlrepl = dlrepl
+local type, None = type, None
+
+M.torch = torch
+M.None = None
+M.ops = dlrepl.ops
+M.warn = dlrepl.warn       -- warn(text, category)
+M.read_idx = dlrepl._read_idx
+
+local is_tensor, is_parameter = torch.is_tensor, dlrepl._is_parameter
+
+function M.is_tensor(v) return type(v) == "userdata" and is_tensor(v) end
+function M.is_parameter(v) return type(v) == "userdata" and is_parameter(v) end
+
+-- raise(class, message, {kind=, notes=}): fails as PyTorch does, with our lines after.
+function M.raise(class, message, more)
+  more = more or {}
+  return dlrepl.raise {class = class, message = message, kind = more.kind, notes = more.notes}
+end
+
+-- PyTorch's name of a value's type in messages: torch.FloatTensor, str, …
+function M.typename(v)
+  if M.is_tensor(v) then return M.is_parameter(v) and "torch.nn.parameter.Parameter" or v:type() end
+  return require("dlrepl.pyrepr").typename(v)
+end
+
+-- Options of a factory; never an empty table, which would be a value.
+function M.place(device, dtype) return {device = device or None, dtype = dtype or None} end
+
+function M.is_dtype(v)
+  local mt = type(v) == "userdata" and getmetatable(v)
+  return mt and mt.__name == "torch.dtype" or false
+end
+
+function M.parameter(data, requires_grad)
+  if requires_grad == nil then requires_grad = true end
+  return torch.nn.Parameter(data, {requires_grad = requires_grad})
+end
+
+-- Forget or zero a parameter's gradient.
+function M.zero_grad(p, set_to_none)
+  if set_to_none then
+    p.grad = nil
+    return
+  end
+  local g = p.grad
+  if g then
+    if g.grad_fn then g:detach_() else g:requires_grad_(false) end
+    g:zero_()
+  end
+end
+
+-- A message handler for xpcall that keeps the error value as it is (its traceback is inside).
+function M.keep_traceback(e) return e end
+
+return M

@@ -1,0 +1,238 @@
+-- functional.lua -- torch.nn.functional: what the engine's own F functions do not cover
+--
+-- Extends the table F that the binding filled from the op table: functions made of other ops,
+-- and the `inplace` argument of activations.
+--
+-- INVARIANT  A function of the engine is never replaced by a slower one without need: the plain
+--            call F.relu(x) goes straight through.
+-- MUST NOT   know modules.
+
+local core = require "dlrepl.core"
+local args = require "dlrepl.args"
+
+local torch, raise = core.torch, core.raise
+local F = F
+
+-- ---- activations
+-- ----------------------------------------------------------------------------------
+
+local function reads_inplace(opt)
+  return opt == true or (type(opt) == "table" and getmetatable(opt) == nil and opt.inplace == true)
+end
+
+-- F.name(x, …, inplace): with inplace the result is written into x, in the graph too.
+local function allow_inplace(name, signature)
+  local plain = F[name]
+  local read = args(signature)
+  F[name] = function(x, opt, ...)
+    if opt == nil and select("#", ...) == 0 then return plain(x) end
+    local values = table.pack(read(x, opt, ...))
+    local inplace = values[values.n]
+    local y = plain(x, table.unpack(values, 2, values.n - 1))
+    return inplace and x:copy_(y) or y
+  end
+end
+for _, name in ipairs {"selu", "silu", "mish", "hardswish", "hardsigmoid", "relu6"} do
+  allow_inplace(name, name .. "(any input, bool inplace=False)")
+end
+allow_inplace("elu", "elu(any input, number alpha=1.0, bool inplace=False)")
+allow_inplace("celu", "celu(any input, number alpha=1.0, bool inplace=False)")
+allow_inplace("leaky_relu", "leaky_relu(any input, number negative_slope=0.01, bool inplace=False)")
+allow_inplace("hardtanh",
+              "hardtanh(any input, number min_val=-1.0, number max_val=1.0, bool inplace=False)")
+allow_inplace("threshold", "threshold(any input, number threshold, number value, bool "
+  .. "inplace=False)")
+
+local relu = F.relu
+function F.relu(x, opt)
+  if opt == nil then return relu(x) end
+  if reads_inplace(opt) then return x:relu_() end
+  return relu(x, opt ~= false and not (type(opt) == "table" and opt.inplace == false) and opt
+    or nil)
+end
+function F.relu_(x) return x:relu_() end
+
+local read_shrink = args "shrink(any input, number lambd=0.5)"
+function F.hardshrink(...)
+  local x, lambd = read_shrink(...)
+  return torch.where(x:ge(-lambd):logical_and(x:le(lambd)), x * 0, x)
+end
+function F.softshrink(...)
+  local x, lambd = read_shrink(...)
+  return torch.where(x:gt(lambd), x - lambd, torch.where(x:lt(-lambd), x + lambd, x * 0))
+end
+
+-- The dimension PyTorch chooses when none is given to softmax (it warns).
+local function implicit_dim(name, x)
+  core.warn("Implicit dimension choice for " .. name .. " has been deprecated. "
+            .. "Change the call to include dim=X as an argument.")
+  local n = x:dim()
+  return (n == 0 or n == 1 or n == 3) and 0 or 1
+end
+
+for _, name in ipairs {"softmax", "log_softmax", "softmin"} do
+  local plain = F[name]
+  local read = args(name .. "(any input, int? dim=None, any dtype=None)")
+  F[name] = function(x, dim, ...)
+    if math.type(dim) == "integer" and select("#", ...) == 0 then return plain(x, dim) end
+    local _, d, dtype = read(x, dim, ...)
+    return plain(x, d or implicit_dim(name, x), {dtype = dtype or core.None})
+  end
+end
+
+local read_gumbel = args "gumbel_softmax(any logits, number tau=1, bool hard=False, number "
+  .. "eps=1e-10, int dim=-1)"
+function F.gumbel_softmax(...)
+  local logits, tau, hard, _, dim = read_gumbel(...)
+  local gumbels = -(torch.empty_like(logits):exponential_():log())
+  local soft = ((logits + gumbels) / tau):softmax(dim)
+  if not hard then return soft end
+  local _, index = soft:max(dim, {keepdim = true})
+  local one = torch.zeros_like(logits):scatter_(dim, index, 1.0)
+  return one - soft:detach() + soft
+end
+
+-- ---- linear maps
+-- -------------------------------------------------------------------------------------
+
+-- y[…, o] = sum_ij x1[…, i] weight[o, i, j] x2[…, j] + bias[o]
+function F.bilinear(x1, x2, weight, bias)
+  local in1, in2 = weight:size(1), weight:size(2)
+  for i, pair in ipairs {{x1, in1}, {x2, in2}} do
+    if pair[1]:size(-1) ~= pair[2] then
+      raise("RuntimeError", string.format("bilinear(): input%d size does not match weight size: "
+            .. "got %d but expected %d", i, pair[1]:size(-1), pair[2]), {kind = "shape"})
+    end
+  end
+  local a, b = x1:reshape(-1, in1), x2:reshape(-1, in2)
+  local left = a:matmul(weight:permute(1, 0, 2):reshape(in1, -1)):reshape(-1, weight:size(0), in2)
+  local y = left:bmm(b:unsqueeze(2)):squeeze({2})
+  local shape = {}
+  for i = 0, x1:dim() - 2 do shape[i + 1] = x1:size(i) end
+  shape[#shape + 1] = weight:size(0)
+  y = y:reshape(shape)
+  return bias and y + bias or y
+end
+
+-- ---- one-dimensional pools, through the two-dimensional ones
+-- ------------------------------------------
+
+local function first(v) return type(v) == "table" and v[1] or v end
+
+local read_max1 = args("max_pool1d(any input, int2 kernel_size, int2? stride=None, int2 padding=0, "
+                       .. "int2 dilation=1, bool ceil_mode=False, bool return_indices=False)")
+function F.max_pool1d(...)
+  local x, k, s, p, d, ceil_mode, indices = read_max1(...)
+  s = first(s or k)
+  local y, at = F.max_pool2d(x:unsqueeze(-2), {1, first(k)}, {1, s}, {0, first(p)}, {1, first(d)},
+                             {ceil_mode = ceil_mode, return_indices = indices})
+  if indices then return y:squeeze({-2}), at:squeeze({-2}) end
+  return y:squeeze({-2})
+end
+
+local read_avg1 = args("avg_pool1d(any input, int2 kernel_size, int2? stride=None, int2 padding=0, "
+                       .. "bool ceil_mode=False, bool count_include_pad=True)")
+function F.avg_pool1d(...)
+  local x, k, s, p, ceil_mode, count = read_avg1(...)
+  s = first(s or k)
+  return F.avg_pool2d(x:unsqueeze(-2), {1, first(k)}, {1, s}, {0, first(p)},
+                      {ceil_mode = ceil_mode, count_include_pad = count}):squeeze({-2})
+end
+
+function F.adaptive_avg_pool1d(x, size)
+  return F.adaptive_avg_pool2d(x:unsqueeze(-2), {1, first(size)}):squeeze({-2})
+end
+
+-- ---- losses that are a few ops
+-- -------------------------------------------------------------------------
+
+local function reduce(x, reduction)
+  if reduction == "mean" then return x:mean()
+  elseif reduction == "sum" then return x:sum()
+  elseif reduction == "none" then return x
+  end
+  raise("ValueError", reduction .. " is not a valid value for reduction")
+end
+
+local read_cosine = args("cosine_embedding_loss(any input1, any input2, any target, "
+                         .. "number margin=0, *, str reduction='mean')")
+function F.cosine_embedding_loss(...)
+  local x1, x2, target, margin, reduction = read_cosine(...)
+  local eps = 1e-12
+  local dot = (x1 * x2):sum(-1)
+  local norms = ((x1 * x1):sum(-1) + eps) * ((x2 * x2):sum(-1) + eps)
+  local cos = dot / norms:sqrt()
+  local zeros = torch.zeros_like(cos)
+  local same = torch.where(target:eq(1), 1 - cos, zeros)
+  local other = torch.where(target:eq(-1), (cos - margin):clamp_min(0), zeros)
+  return reduce(same + other, reduction)
+end
+
+local read_ranking = args("margin_ranking_loss(any input1, any input2, any target, "
+                          .. "number margin=0, *, str reduction='mean')")
+function F.margin_ranking_loss(...)
+  local x1, x2, target, margin, reduction = read_ranking(...)
+  return reduce((-target * (x1 - x2) + margin):clamp_min(0), reduction)
+end
+
+local read_hinge = args("hinge_embedding_loss(any input, any target, number margin=1.0, *, "
+                        .. "str reduction='mean')")
+function F.hinge_embedding_loss(...)
+  local x, target, margin, reduction = read_hinge(...)
+  local zeros = torch.zeros_like(x)
+  local far = torch.where(target:ne(1), (margin - x):clamp_min(0), zeros)
+  local near = torch.where(target:ne(-1), x, zeros)
+  return reduce(far + near, reduction)
+end
+
+local read_soft = args "soft_margin_loss(any input, any target, *, str reduction='mean')"
+function F.soft_margin_loss(...)
+  local x, target, reduction = read_soft(...)
+  return reduce((-target * x):exp():log1p(), reduction)
+end
+
+local read_multi = args("multilabel_soft_margin_loss(any input, any target, any weight=None, *, "
+                        .. "str reduction='mean')")
+function F.multilabel_soft_margin_loss(...)
+  local x, target, weight, reduction = read_multi(...)
+  local loss = -(target * F.logsigmoid(x) + (1 - target) * F.logsigmoid(-x))
+  if weight then loss = loss * weight end
+  return reduce(loss:sum(-1) / x:size(-1), reduction)
+end
+
+local read_triplet = args("triplet_margin_loss(any anchor, any positive, any negative, "
+  .. "number margin=1.0, number p=2, number eps=1e-06, bool swap=False, *, str reduction='mean')")
+function F.triplet_margin_loss(...)
+  local anchor, positive, negative, margin, p, eps, swap, reduction = read_triplet(...)
+  local near = F.pairwise_distance(anchor, positive, p, eps)
+  local far = F.pairwise_distance(anchor, negative, p, eps)
+  if swap then far = torch.minimum(far, F.pairwise_distance(positive, negative, p, eps)) end
+  return reduce((margin + near - far):clamp_min(0), reduction)
+end
+
+local read_poisson = args("poisson_nll_loss(any input, any target, bool log_input=True, "
+                          .. "bool full=False, *, number eps=1e-08, str reduction='mean')")
+function F.poisson_nll_loss(...)
+  local x, target, log_input, full, eps, reduction = read_poisson(...)
+  local loss = log_input and x:exp() - target * x or x - target * (x + eps):log()
+  if full then
+    local stirling = target * target:log() - target + 0.5 * (2 * math.pi * target):log()
+    loss = loss + stirling:masked_fill(target:le(1), 0)
+  end
+  return reduce(loss, reduction)
+end
+
+local read_gauss = args("gaussian_nll_loss(any input, any target, any var, bool full=False, "
+                        .. "number eps=1e-06, str reduction='mean')")
+function F.gaussian_nll_loss(...)
+  local x, target, var, full, eps, reduction = read_gauss(...)
+  if not core.is_tensor(var) then var = torch.full({}, var, {dtype = x.dtype}):expand_as(x) end
+  if var:lt(0):any():item() then raise("ValueError", "var has negative entry/entries") end
+  local safe = torch.no_grad(function() return var:clone():clamp_min_(eps) end)
+  if var.requires_grad then safe = var + (safe - var):detach() end
+  local loss = 0.5 * (safe:log() + (x - target) ^ 2 / safe)
+  if full then loss = loss + 0.5 * math.log(2 * math.pi) end
+  return reduce(loss, reduction)
+end
+
+return F

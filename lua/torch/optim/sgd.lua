@@ -1,0 +1,50 @@
+-- sgd.lua -- optim.SGD: one fused engine op a parameter
+--
+-- SOURCE  torch/optim/sgd.py: weight decay into the gradient, momentum buffer (first step: the
+--         gradient itself, undamped), Nesterov, maximize.
+
+local core = require "dlrepl.core"
+local base = require "torch.optim.optimizer"
+
+local torch, raise, None = core.torch, core.raise, core.None
+local Optimizer = base.Optimizer
+local sgd_step = core.ops.sgd_step
+
+local SGD = base.class("SGD", {
+  {"lr", 0.001}, {"momentum", 0}, {"dampening", 0}, {"weight_decay", 0}, {"nesterov", false},
+  {"maximize", false}, {"foreach", nil}, {"differentiable", false}, {"fused", nil},
+}, {"momentum_buffer"})
+
+function SGD._check(_, o)
+  Optimizer._not_negative(o.lr, "learning rate")
+  Optimizer._not_negative(o.momentum, "momentum value")
+  Optimizer._not_negative(o.weight_decay, "weight_decay value")
+  if o.nesterov and (o.momentum <= 0 or o.dampening ~= 0) then
+    raise("ValueError", "Nesterov momentum requires a momentum and zero dampening")
+  end
+end
+
+function SGD._update(self, group)
+  local option = Optimizer._option
+  local lr, momentum = option(group, "lr"), option(group, "momentum")
+  local decay, dampening = group.weight_decay, group.dampening
+  for _, p in ipairs(group.params) do
+    local grad = p.grad
+    if grad then
+      local buf, first
+      if momentum ~= 0 then
+        local s = self:_new_state(p)
+        buf = rawget(s, "momentum_buffer")
+        first = buf == nil
+        if first then
+          buf = torch.empty_like(p)
+          rawset(s, "momentum_buffer", buf)
+        end
+      end
+      sgd_step(p, grad, buf or None, lr, decay, momentum, dampening, group.nesterov,
+               group.maximize, first or false)
+    end
+  end
+end
+
+return SGD
