@@ -318,3 +318,10 @@ dl_status dl_rule_to_copy(dl_call *c) {
   out_like(c);
   return DL_OK;
 }
+
+dl_status dl_rule_clone(dl_call *c) {
+  out_like(c);
+  const dl_arg *format = &c->arg[1];
+  if (format->tag == DL_A_STR) c->like_strides = strcmp(format->s, "contiguous_format") != 0;
+  return DL_OK;
+}
