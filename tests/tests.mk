@@ -20,10 +20,13 @@ $(BUILD)/tests/c/%.o: tests/c/%.c
 $(BUILD)/tests/c/base_%: $(BUILD)/tests/c/base_%.o $(BUILD)/tests/c/tap.o $(BUILD)/libdl.a
 	$(CC) $(LDSAN) -o $@ $< $(BUILD)/tests/c/tap.o $(BUILD)/libdl.a $(LIBS)
 
+$(BUILD)/tests/c/ops_%: $(BUILD)/tests/c/ops_%.o $(BUILD)/tests/c/tap.o $(BUILD)/tests/c/recipe.o $(BUILD)/libdl.a
+	$(CC) $(LDSAN) -rdynamic -o $@ $(filter %.o,$^) -Wl,--whole-archive $(BUILD)/libdl.a -Wl,--no-whole-archive $(LIBS)
+
 $(BUILD)/tests/c/%: $(BUILD)/tests/c/%.o $(BUILD)/tests/c/tap.o $(BUILD)/libdl.a
 	$(CC) $(LDSAN) -rdynamic -o $@ $< $(BUILD)/tests/c/tap.o -Wl,--whole-archive $(BUILD)/libdl.a -Wl,--no-whole-archive $(LIBS)
 
-.SECONDARY: $(TEST_BIN:%=%.o) $(BUILD)/tests/c/tap.o
+.SECONDARY: $(TEST_BIN:%=%.o) $(BUILD)/tests/c/tap.o $(BUILD)/tests/c/recipe.o
 
 test-c-build: $(TEST_BIN)
 
@@ -36,6 +39,6 @@ test-lua: $(BIN)
 test-style:
 	$(PROVE) tests/style.t
 
--include $(TEST_BIN:=.d) $(BUILD)/tests/c/tap.d
+-include $(TEST_BIN:=.d) $(BUILD)/tests/c/tap.d $(BUILD)/tests/c/recipe.d
 
 .PHONY: test-c test-c-build test-lua test-style
