@@ -1,0 +1,31 @@
+/* pointwise_arith.c -- arithmetic, rounding, choosing
+ *
+ * For table.c. Rows of kernels/formulas.h become loops; below them the few ops whose formula
+ * depends on their arguments.
+ * MUST NOT  know strides or threads (pointwise.c). */
+#include "pw.h"
+
+#define DL_FORMULAS_ARITH
+#define PW_GRAIN 65536
+#include "pw_make.h"
+
+static bool is_one(const dl_arg *a) { return dl_arg_f(a) == 1.0; }
+
+DL_KERNEL(add) { return DL_K(dl_pw_run)(c, is_one(&c->arg[2]) ? &pw_add_plain : &pw_add_alpha); }
+DL_KERNEL(sub) { return DL_K(dl_pw_run)(c, is_one(&c->arg[2]) ? &pw_sub_plain : &pw_sub_alpha); }
+DL_KERNEL(rsub) { return DL_K(dl_pw_run)(c, is_one(&c->arg[2]) ? &pw_rsub_plain : &pw_rsub_alpha); }
+
+/* a bound that is absent is no bound: the call becomes clamp_min or clamp_max */
+DL_KERNEL(clamp) {
+  bool low = c->in[1].dtype != DL_NODTYPE, high = c->in[2].dtype != DL_NODTYPE;
+  if (low && high) return DL_K(dl_pw_run)(c, &pw_clamp_both);
+  if (low) return DL_K(dl_pw_run)(c, &pw_clamp_min);
+  c->in[1] = c->in[2];
+  return DL_K(dl_pw_run)(c, &pw_clamp_max);
+}
+
+DL_KERNEL(round) {
+  int64_t d = dl_arg_i(&c->arg[1]);
+  pw_num num = {{pow(10.0, (double)(d < 0 ? -d : d)), 0.0, 0.0}, {0, 0, 0}};
+  return DL_K(dl_pw_run_num)(c, d == 0 ? &pw_round_plain : d > 0 ? &pw_round_up : &pw_round_down, &num);
+}
