@@ -1,7 +1,7 @@
 /* formulas.h -- each pointwise op's scalar formula, written once
  *
- * For kernels/cpu/pointwise_*.c (and every other machine's loops): they define the row macros and the
- * words below, then include this file once a dtype. A row is one text for all machines.
+ * For kernels/cpu/pointwise_*.c and every other machine's loops: they define the row macros and
+ * the words below, then include this file once a dtype. A row is one text for all machines.
  *
  *   DL_PW(kind, id, n, numbers, real, whole)    floats by `real`, integers by `whole`
  *   DL_PWF(kind, id, n, numbers, real)          floats only
@@ -10,10 +10,10 @@
  *   DL_PWI(kind, id, n, numbers, whole)         integers (int64) only
  *   DL_PWB(kind, id, n, numbers, real, whole)   result is true or false
  *
- *   kind     OP: the kernel of op `id`.  FORM: one form of an op whose kernel picks by its arguments.
+ *   kind     OP: the kernel of op `id`.  FORM: one form of an op that picks by its arguments.
  *   n        operands x, y, z
  *   numbers  NUM0, NUM1(i) …: schema positions of the numbers a, b, c
- *   words    R the dtype, K(v) a constant of it, FMA, exp, log, … its elementary functions, TOP its
+ *   words    R the dtype, K(v) a constant of it, FMA, pick, exp, log, … its functions, TOP its
  *            largest value; W(v) an integer that wraps around; NUMF(i) the i-th number as a double
  *
  * INVARIANT  No branches but selects, no libc, no includes. float32 gives equal bits everywhere. */
@@ -23,9 +23,9 @@
 #define MOST(p, q) ((p) > (q) ? (p) : (q))                        /* integers */
 #define LEAST(p, q) ((p) < (q) ? (p) : (q))
 #define PICK(bit, p, q) ((bit) ? (p) : (q))
-#define SIX(v) SMALLER(LARGER(v, K(0.0)), K(6.0))
+#define SIX(v) FN(clamp)(v, K(0.0), K(6.0))
 
-/* ---- integers: Python's and C's division; the caller has refused y == 0 ------------------------------ */
+/* ---- integers: Python's and C's division; the caller has refused y == 0 --------- */
 #ifndef DL_FORMULAS_WHOLE
 #define DL_FORMULAS_WHOLE
 DL_FN long long dl_neg64(long long x) { return (long long)(0 - (dl_u64)x); }
@@ -57,8 +57,15 @@ DL_FN double dl_gap64(long long x, long long y) {
 }
 #endif
 
+#ifdef R
+DL_FN R FN(clamp)(R v, R low, R high) {
+  R t = pick((v > low) | (v != v), v, low);
+  return pick((t < high) | (t != t), t, high);
+}
+#endif
+
 #ifdef DL_FORMULAS_ARITH
-/* ---- arithmetic --------------------------------------------------------------------------------------- */
+/* ---- arithmetic ----------------------------------------------------------------- */
 DL_PW(FORM, add_plain, 2, NUM0, x + y, W(x) + W(y))
 DL_PW(FORM, add_alpha, 2, NUM1(2), FMA(a, y, x), W(x) + W(a) * W(y))
 DL_PW(FORM, sub_plain, 2, NUM0, x - y, W(x) - W(y))
@@ -70,7 +77,6 @@ DL_PWF(OP, div, 2, NUM0, x / y)
 DL_PWF(OP, rdiv, 2, NUM0, y / x)
 DL_PW(OP, addcmul, 3, NUM1(3), x + a * y * z, W(x) + W(a) * W(y) * W(z))
 DL_PWF(OP, addcdiv, 3, NUM1(3), x + a * y / z)
-DL_PW(OP, _mse_loss, 2, NUM0, (x - y) * (x - y), (W(x) - W(y)) * (W(x) - W(y)))
 DL_PWF(OP, lerp, 3, NUM0,
        FMA(PICK(abs(z) < K(0.5), z, z - K(1.0)), y - x, PICK(abs(z) < K(0.5), x, y)))
 
@@ -78,7 +84,7 @@ DL_PW(OP, maximum, 2, NUM0, LARGER(x, y), MOST(x, y))
 DL_PW(OP, minimum, 2, NUM0, SMALLER(x, y), LEAST(x, y))
 DL_PW(OP, clamp_min, 2, NUM0, LARGER(x, y), MOST(x, y))
 DL_PW(OP, clamp_max, 2, NUM0, SMALLER(x, y), LEAST(x, y))
-DL_PW(FORM, clamp_both, 3, NUM0, SMALLER(LARGER(x, y), z), LEAST(MOST(x, y), z))
+DL_PW(FORM, clamp_both, 3, NUM0, FN(clamp)(x, y, z), LEAST(MOST(x, y), z))
 DL_PW(OP, where, 3, NUM0, PICK(x != 0, y, z), PICK(x != 0, y, z))
 DL_PW(OP, masked_fill, 3, NUM0, PICK(y != 0, z, x), PICK(y != 0, z, x))
 
@@ -99,27 +105,28 @@ DL_PWF(OP, hypot, 2, NUM0, hypot(x, y))
 #endif
 
 #ifdef DL_FORMULAS_DIVIDE
-/* ---- quotients and remainders: m is fmod ------------------------------------------------------------------ */
+/* ---- quotients and remainders: m is fmod ---------------------------------------- */
 #define OPPOSITE(p, q) (((p) < 0) != ((q) < 0))
-#define TO_SIGN(m, q) PICK(((m) != 0) & OPPOSITE(q, m), (m) + (q), m)
 #ifdef R
+/* Python's %: m is fmod, moved to the side of q */
+DL_FN R FN(to_sign)(R m, R q) { return pick((m != 0) & OPPOSITE(q, m), m + q, m); }
 /* Python's float //: (x - m) / y is an integer up to rounding; y = 0 gives x / y */
 DL_FN R FN(floor_div)(R x, R y, R m) {
   R d = (x - m) / y;
-  d = (m != 0) & OPPOSITE(y, m) ? d - K(1.0) : d;
+  d = pick((m != 0) & OPPOSITE(y, m), d - K(1.0), d);
   R f = floor(d);
-  f = d - f > K(0.5) ? f + K(1.0) : f;
-  f = d == 0 ? copysign(K(0.0), x / y) : f;
-  return y == 0 ? x / y : f;
+  f = pick(d - f > K(0.5), f + K(1.0), f);
+  f = pick(d == 0, copysign(K(0.0), x / y), f);
+  return pick(y == 0, x / y, f);
 }
 #endif
 DL_PWG(FORM, floor_divide, 2, NUM0, mod_is_near(x, y), FN(floor_div)(x, y, fmod_near(x, y)),
        FN(floor_div)(x, y, fmod(x, y)))
 DL_PWG(FORM, rfloor_divide, 2, NUM0, mod_is_near(y, x), FN(floor_div)(y, x, fmod_near(y, x)),
        FN(floor_div)(y, x, fmod(y, x)))
-DL_PWG(FORM, remainder, 2, NUM0, mod_is_near(x, y), TO_SIGN(fmod_near(x, y), y), TO_SIGN(fmod(x, y), y))
-DL_PWG(FORM, rremainder, 2, NUM0, mod_is_near(y, x), TO_SIGN(fmod_near(y, x), x),
-       TO_SIGN(fmod(y, x), x))
+DL_PWG(FORM, remainder, 2, NUM0, mod_is_near(x, y), FN(to_sign)(fmod_near(x, y), y), FN(to_sign)(fmod(x, y), y))
+DL_PWG(FORM, rremainder, 2, NUM0, mod_is_near(y, x), FN(to_sign)(fmod_near(y, x), x),
+       FN(to_sign)(fmod(y, x), x))
 DL_PWG(FORM, fmod, 2, NUM0, mod_is_near(x, y), fmod_near(x, y), fmod(x, y))
 DL_PWF(FORM, div_trunc, 2, NUM0, trunc(x / y))
 DL_PWI(FORM, whole_floor, 2, NUM0, dl_floor_div64(x, y))
@@ -131,7 +138,7 @@ DL_PWI(FORM, whole_fmod, 2, NUM0, dl_fmod64(x, y))
 #endif
 
 #ifdef DL_FORMULAS_TEST
-/* ---- comparison, logic, bits --------------------------------------------------------------------------------- */
+/* ---- comparison, logic, bits ---------------------------------------------------- */
 DL_PWB(OP, eq, 2, NUM0, x == y, x == y)
 DL_PWB(OP, ne, 2, NUM0, x != y, x != y)
 DL_PWB(OP, lt, 2, NUM0, x < y, x < y)
@@ -158,7 +165,7 @@ DL_PWI(OP, bitwise_right_shift, 2, NUM0, x >> PICK((y < 0) | (y > 63), 63, y & 6
 #endif
 
 #ifdef DL_FORMULAS_MATH
-/* ---- elementary functions ---------------------------------------------------------------------------------------- */
+/* ---- elementary functions ------------------------------------------------------- */
 DL_PWF(OP, exp, 1, NUM0, exp(x))
 DL_PWF(OP, exp2, 1, NUM0, exp2(x))
 DL_PWF(OP, expm1, 1, NUM0, expm1(x))
@@ -189,7 +196,7 @@ DL_PWF(FORM, pow_minus_2, 1, NUM0, K(1.0) / (x * x))
 #endif
 
 #ifdef DL_FORMULAS_ACT
-/* ---- activations -------------------------------------------------------------------------------------------------- */
+/* ---- activations ---------------------------------------------------------------- */
 #define ROOT_2_PI K(0.79788456080286535588)     /* sqrt(2 / pi) */
 #define ROOT_HALF_PI K(0.39894228040143267794)  /* 1 / sqrt(2 pi) */
 #define GELU_IN(v) (K(2.0) * ROOT_2_PI * (v) * (K(1.0) + K(0.044715) * (v) * (v)))
@@ -216,7 +223,7 @@ DL_PWF(OP, elu, 1, NUM1(1), PICK(x <= 0, expm1(x) * a, x))
 DL_PWF(OP, selu, 1, NUM0, PICK(x <= 0, expm1(x) * K(1.7580993408473768599), x * K(1.0507009873554804935)))
 DL_PWF(OP, celu, 1, NUM1(1), PICK(x <= 0, expm1(x * (K(1.0) / a)) * a, x))
 DL_PWF(OP, leaky_relu, 1, NUM1(1), PICK(x > 0, x, x * a))
-DL_PW(OP, hardtanh, 1, NUM2(1, 2), SMALLER(LARGER(x, a), b), LEAST(MOST(x, a), b))
+DL_PW(OP, hardtanh, 1, NUM2(1, 2), FN(clamp)(x, a, b), LEAST(MOST(x, a), b))
 DL_PWF(OP, hardsigmoid, 1, NUM0, SIX(x + K(3.0)) / K(6.0))
 DL_PWF(OP, hardswish, 1, NUM0, x * SIX(x + K(3.0)) / K(6.0))
 DL_PWF(OP, logsigmoid, 1, NUM0, SMALLER(x, 0) - log1p(exp(-abs(x))))
@@ -246,7 +253,6 @@ DL_PWF(OP, logsigmoid_backward, 2, NUM0, x * sigmoid(-y))
 #undef PICK
 #undef SIX
 #undef OPPOSITE
-#undef TO_SIGN
 #undef ROOT_2_PI
 #undef ROOT_HALF_PI
 #undef GELU_IN

@@ -1,14 +1,14 @@
 /* math32.h -- float32 elementary functions, equal bit for bit on every machine
  *
- * For formulas.h and for kernels that need exp, log, tanh … of a float (softmax, losses, attention).
+ * For formulas.h and for kernels that need exp, log, tanh … of a float (softmax, attention).
  * Plain C that gcc vectorises: no includes, no branches but selects, no libc. Frequent functions
  * (exp, log, tanh, erf) work in float with an explicit fused multiply-add; rare ones (sin, pow,
  * atan …) work in double without any, and are right to the last bit nearly always.
  *
  * INVARIANT  The same argument gives the same bits on x86-64, -v3, -v4, ARM and CUDA. Compile with
  *            -ffp-contract=off. Error at most 2 ulp (tests/c/pw_math.c holds each to its bound).
- * SOURCE     Own minimax fits (Lawson's iteration on 400 Chebyshev nodes, coefficients rounded one by
- *            one); reductions after Cody and Waite, and Payne and Hanek. */
+ * SOURCE     Own minimax fits (Lawson's iteration on 400 Chebyshev nodes, coefficients rounded one
+ *            after another); reductions after Cody and Waite, and Payne and Hanek. */
 #ifndef DL_MATH32_H
 #define DL_MATH32_H
 
@@ -44,10 +44,20 @@ DL_FN double dl_float64(dl_u64 u) { dl_pun64 p; p.u = u; return p.f; }
 #endif
 DL_FN float dl_fma_odd(float a, float b, float c) {
   double p = (double)a * (double)b, q = (double)c, s = p + q, t = s - p;
-  double e = (p - (s - t)) + (q - t);
-  dl_u64 u = dl_bits64(s);
-  dl_u64 inexact = (e > 0.0) | (e < 0.0), even = ~u & 1, away = (e < 0.0) == (s < 0.0);
-  return (float)dl_float64(u + (inexact & even) * (2 * away - 1));
+  double e = (p - (s - t)) + (q - t), size = dl_float64(dl_bits64(e) & 0x7fffffffffffffffull);
+  dl_u64 u = dl_bits64(s), inexact = dl_bits64(size > 0.0 ? 1.0 : 0.0) >> 52;
+  dl_u64 towards_zero = (dl_bits64(e) ^ u) >> 63, step = 1 - (towards_zero << 1);
+  return (float)dl_float64(u + (step & (0 - (inexact & ~u & 1))));
+}
+
+/* test ? p : q by masks, where a chain of selects would tempt the compiler into branches */
+DL_FN float dl_pick32(int test, float p, float q) {
+  dl_u32 m = 0u - (dl_u32)test;
+  return dl_float32((dl_bits32(p) & m) | (dl_bits32(q) & ~m));
+}
+DL_FN double dl_pick64(int test, double p, double q) {
+  dl_u64 m = 0ull - (dl_u64)test;
+  return dl_float64((dl_bits64(p) & m) | (dl_bits64(q) & ~m));
 }
 
 #define DL_SQRT32(x) __builtin_sqrtf(x)
@@ -59,7 +69,8 @@ DL_FN float dl_copysign32(float x, float s) {
   return dl_float32((dl_bits32(x) & 0x7fffffffu) | (dl_bits32(s) & 0x80000000u));
 }
 DL_FN double dl_copysign64(double x, double s) {
-  return dl_float64((dl_bits64(x) & 0x7fffffffffffffffull) | (dl_bits64(s) & 0x8000000000000000ull));
+  dl_u64 sign = dl_bits64(s) & 0x8000000000000000ull;
+  return dl_float64((dl_bits64(x) & 0x7fffffffffffffffull) | sign);
 }
 
 /* 2^k for k in [-126, 127] */
@@ -72,7 +83,7 @@ DL_FN float dl_scale32(float p, int k) {
 #define DL_ROUND32 12582912.0f            /* 1.5 * 2^23: adding it rounds to the nearest integer */
 #define DL_ROUND64 6755399441055744.0     /* 1.5 * 2^52 */
 
-/* ---- exponentials ------------------------------------------------------------------------------- */
+/* ---- exponentials --------------------------------------------------------------- */
 /* x = k ln2 + r with |r| <= ln2/2; *k as an integer */
 DL_FN float dl_exp_reduce(float x, int *k) {
   float t = DL_FMA(x, 1.44269502f, DL_ROUND32), n = t - DL_ROUND32;
@@ -134,7 +145,7 @@ DL_FN float dl_tanh32(float x) {
   return dl_copysign32(a < 0.6f ? near : far, x);
 }
 
-/* ---- logarithms ----------------------------------------------------------------------------------- */
+/* ---- logarithms ----------------------------------------------------------------- */
 /* x = 2^k (1 + f), f in [-0.293, 0.415]: returns log(1 + f) - f, and f, k */
 DL_FN float dl_log_core(float x, float *f, float *k) {
   int tiny = x < 1.17549435e-38f;
@@ -187,7 +198,7 @@ DL_FN float dl_log1p32(float x) {
   return dl_log_edges(u, inside);
 }
 
-/* ---- error function ---------------------------------------------------------------------------------- */
+/* ---- error function ------------------------------------------------------------- */
 /* erf(a) for a in [0, 0.92] through *near; erfc(a) above; returns erfc (0 above 4.05) */
 DL_FN float dl_erf_parts(float a, float *near) {
   float s = a * a;
@@ -219,7 +230,7 @@ DL_FN float dl_phi32(float x) {
   return a < 0.92f ? mid : a <= DL_INF32 ? far : x;
 }
 
-/* ---- in double: powers -------------------------------------------------------------------------------- */
+/* ---- in double: powers ---------------------------------------------------------- */
 /* log2 of a float's magnitude a > 0 */
 DL_FN double dl_log2_64(double a) {
   dl_u64 u = dl_bits64(a) - 0x3fe6a09e667f3bcdull + 0x3ff0000000000000ull;
@@ -281,7 +292,7 @@ DL_FN float dl_hypot32(float x, float y) {
   return (dl_abs32(x) == DL_INF32) | (dl_abs32(y) == DL_INF32) ? DL_INF32 : r;
 }
 
-/* ---- in double: circular functions ----------------------------------------------------------------------- */
+/* ---- in double: circular functions ---------------------------------------------- */
 DL_FN double dl_sin_poly(double r) {
   double s = r * r;
   double p = s * -2.4760758072693292e-08 + 2.7555345650031269e-06;
@@ -304,8 +315,10 @@ DL_FN double dl_turn_near(float x, dl_u32 *q) {
   *q = (dl_u32)dl_bits64(t) & 3;
   return d - n * 1.5707963267341256 - n * 6.0771005065061922e-11;
 }
-DL_TABLE dl_u32 dl_two_over_pi[10] = {0, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u,
-                                      0xdb629599u, 0x3c439041u, 0xfe5163abu, 0xdebbc561u, 0xb7246e3au};
+DL_TABLE dl_u32 dl_two_over_pi[10] = {
+  0,           0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u,
+  0xdb629599u, 0x3c439041u, 0xfe5163abu, 0xdebbc561u, 0xb7246e3au,
+};
 /* |x| > 2^20: the 96 bits of 2/pi that matter for x modulo a full turn, times x's 24 bits */
 DL_FN double dl_turn_far(float x, dl_u32 *q) {
   dl_u32 u = dl_bits32(x), m = (u & 0x007fffffu) | 0x00800000u;
@@ -348,7 +361,7 @@ DL_FN float dl_sin32(float x) { dl_u32 q; double r = dl_turn(x, &q); return dl_s
 DL_FN float dl_cos32(float x) { dl_u32 q; double r = dl_turn(x, &q); return dl_sin_of(r, q + 1); }
 DL_FN float dl_tan32(float x) { dl_u32 q; double r = dl_turn(x, &q); return dl_tan_of(r, q); }
 
-/* ---- in double: inverse functions --------------------------------------------------------------------------- */
+/* ---- in double: inverse functions ----------------------------------------------- */
 DL_FN double dl_asin_64(double x) {
   double a = dl_abs64(x), z = a > 0.5 ? 0.5 * (1.0 - a) : a * a, b = a > 0.5 ? DL_SQRT64(z) : a;
   double p = z * 0.031975353843853568 - 0.0028753029964214078;
@@ -364,29 +377,40 @@ DL_FN double dl_asin_64(double x) {
 }
 DL_FN float dl_asin32(float x) { return (float)dl_asin_64((double)x); }
 DL_FN float dl_acos32(float x) { return (float)(1.5707963267948966 - dl_asin_64((double)x)); }
-/* atan(y / x) in [-pi, pi], by the quarter the point is in */
-DL_FN float dl_atan2_32(float fy, float fx) {
-  double y = dl_abs64((double)fy), x = dl_abs64((double)fx);
-  double num = y > x ? x : y, den = y > x ? y : x;
-  int mid = num > den * 0.41421356237309503;
-  double q = (mid ? num - den : num) / (mid ? num + den : den), s = q * q;
-  q = den == 0.0 ? 0.0 : num == DL_INF64 ? 0.0 : q; /* (0,0) and the infinite diagonal */
-  s = q * q;
+/* atan(q) for |q| <= tan(pi/8) */
+DL_FN double dl_atan_poly(double q) {
+  double s = q * q;
   double p = s * -0.037957106312946083 + 0.069931666716013724;
   p = p * s - 0.089972931255276514;
   p = p * s + 0.11104055649597973;
   p = p * s - 0.14285426613662547;
   p = p * s + 0.19999994405804747;
   p = p * s - 0.33333333296428969;
-  double r = q + q * s * p + (mid | (num == DL_INF64) ? 0.78539816339744831 : 0.0);
+  return q + q * s * p;
+}
+/* the angle of the point (x, y) in [-pi, pi]: folded into the first eighth, then out again */
+DL_FN float dl_atan2_32(float fy, float fx) {
+  double y = dl_abs64((double)fy), x = dl_abs64((double)fx);
+  double num = y > x ? x : y, den = y > x ? y : x;
+  int mid = num > den * 0.41421356237309503;
+  double q = (mid ? num - den : num) / (mid ? num + den : den);
+  q = den == 0.0 ? 0.0 : num == DL_INF64 ? 0.0 : q; /* (0,0) and the infinite diagonal */
+  double r = dl_atan_poly(q) + (mid | (num == DL_INF64) ? 0.78539816339744831 : 0.0);
   r = y > x ? 1.5707963267948966 - r : r;
   r = dl_bits32(fx) >> 31 ? 3.1415926535897931 - r : r;
   float out = dl_copysign32((float)r, fy);
   return (fx != fx) | (fy != fy) ? DL_NAN32 : out;
 }
-DL_FN float dl_atan32(float x) { return dl_atan2_32(x, 1.0f); }
+DL_FN float dl_atan32(float x) {
+  double a = dl_abs64((double)x);
+  double q = (a - 1.0) / (a + 1.0), far = -1.0 / a;
+  int small = a < 0.41421356237309503, big = a > 2.4142135623730950;
+  double from = dl_pick64(big, 1.5707963267948966, dl_pick64(small, 0.0, 0.78539816339744831));
+  double in = dl_pick64(big, far, dl_pick64(small, a, q));
+  return dl_copysign32((float)(from + dl_atan_poly(in)), x);
+}
 
-/* ---- remainders: exact, as C's fmodf ---------------------------------------------------------------------------- */
+/* ---- remainders: exact, as C's fmodf -------------------------------------------- */
 /* r - n y with n = nearest(r / y), moved into [0, y); exact while r / y < 2^28 */
 DL_FN double dl_mod_step(double r, double y) {
   double n = r / y + DL_ROUND64 - DL_ROUND64, t = r - n * y;
@@ -394,8 +418,8 @@ DL_FN double dl_mod_step(double r, double y) {
 }
 DL_FN float dl_mod_edges(float x, float y, double r) {
   float m = dl_copysign32((float)r, x), b = dl_abs32(y);
-  m = (b == DL_INF32) & (dl_abs32(x) < DL_INF32) ? x : m;
-  return (b == 0.0f) | (b != b) | (x - x != 0.0f) ? DL_NAN32 : m;
+  m = dl_pick32((b == DL_INF32) & (dl_abs32(x) < DL_INF32), x, m);
+  return dl_pick32((b == 0.0f) | (b != b) | (x - x != 0.0f), DL_NAN32, m);
 }
 DL_FN int dl_mod_is_near(float x, float y) { return dl_abs32(x) <= dl_abs32(y) * 67108864.0f; }
 DL_FN float dl_fmod_near(float x, float y) {

@@ -1,13 +1,13 @@
 /* pointwise.c -- how every pointwise op meets its operands
  *
- * For pointwise_*.c. Operands that lie in memory as the loop wants them (compute dtype, contiguous)
- * are used in place; anything else passes through tiles of TILE elements that stay in L1: loaded with
- * dtype conversion and strides, computed, stored.
+ * For pointwise_*.c. Operands that lie in memory as the loop wants them (compute dtype,
+ * contiguous) are used in place; anything else passes through tiles of TILE elements that stay in
+ * L1: loaded with dtype conversion and strides, computed, stored.
  *
  * INVARIANT  Element i of the result is written after element i of every operand was read.
  *            The bits of a result do not depend on tiles, threads or strides.
  * MUST NOT   know which op it runs. */
-#include "convert.h"
+#include "once/convert.h"
 #include "pw.h"
 
 #if defined(__SSE2__)
@@ -25,6 +25,7 @@ typedef struct job {
   int nin;
   uint8_t compute, made;         /* dtype of operands, of the loop's result */
   uint8_t in_reach[3], out_reach, stream;
+  uint8_t narrow;                /* F16, BF16: a number is compared as such; else NODTYPE */
   dl_view in[3], out;
 } job;
 
@@ -45,7 +46,7 @@ static bool constant(const dl_view *v) {
   return true;
 }
 
-/* ---- tiles ---------------------------------------------------------------------------------------------- */
+/* ---- tiles ---------------------------------------------------------------------- */
 /* Walks elements [at, at + n) of a view in row-major order as runs along the last dimension. */
 typedef struct walk { int64_t idx[DL_MAXDIM], offset; } walk;
 
@@ -83,7 +84,8 @@ static void gather(const job *j, const dl_view *v, int64_t at, int64_t n, char *
   walk_to(&w, v, at);
   for (int64_t i = 0, run; i < n; i += run) {
     run = walk_run(&w, v, n - i);
-    DL_K(dl_run_load)(j->compute, tile + i * cs, v->dtype, v->data + w.offset * (int64_t)es, stride, run);
+    dl_convert(j->compute, tile + i * (int64_t)cs, 1, v->dtype, v->data + w.offset * (int64_t)es,
+               stride, run);
     walk_on(&w, v, run);
   }
 }
@@ -96,7 +98,8 @@ static void scatter(const job *j, int64_t at, int64_t n, const char *tile) {
   walk_to(&w, v, at);
   for (int64_t i = 0, run; i < n; i += run) {
     run = walk_run(&w, v, n - i);
-    DL_K(dl_run_store)(v->dtype, v->data + w.offset * (int64_t)es, stride, j->made, tile + i * ms, run);
+    dl_convert(v->dtype, v->data + w.offset * (int64_t)es, stride, j->made, tile + i * (int64_t)ms,
+               1, run);
     walk_on(&w, v, run);
   }
 }
@@ -115,7 +118,7 @@ static void stream(char *dst, const char *tile, size_t bytes) {
 #endif
 }
 
-/* ---- a piece of the work ----------------------------------------------------------------------------------- */
+/* ---- a piece of the work -------------------------------------------------------- */
 static bool all_direct(const job *j) {
   for (int k = 0; k < j->nin; k++)
     if (j->in_reach[k] != DIRECT) return false;
@@ -129,10 +132,20 @@ static void piece_direct(const job *j, int64_t lo, int64_t hi) {
   j->loop(j->out.data + lo * (int64_t)dl_dtypes[j->made].size, in, hi - lo, j->num);
 }
 
-typedef union tile { double f64[TILE]; int64_t i64[TILE]; float f32[TILE]; char bytes[TILE * 8]; } tile;
+typedef union tile {
+  double f64[TILE];
+  int64_t i64[TILE];
+  float f32[TILE];
+  char bytes[TILE * 8];
+} tile;
 
 static void fill_number(const job *j, int k, int64_t n, tile *t) {
   gather(j, &j->in[k], 0, 1, t->bytes);
+  if (j->narrow != DL_NODTYPE) {
+    uint16_t half;
+    dl_convert(j->narrow, (char *)&half, 1, j->compute, t->bytes, 1, 1);
+    dl_convert(j->compute, t->bytes, 1, j->narrow, (const char *)&half, 1, 1);
+  }
   size_t cs = dl_dtypes[j->compute].size;
   if (cs == 4) for (int64_t i = 1; i < n; i++) t->f32[i] = t->f32[0];
   else for (int64_t i = 1; i < n; i++) t->i64[i] = t->i64[0];
@@ -166,16 +179,22 @@ static void piece(void *ctx, int64_t lo, int64_t hi) {
 #endif
 }
 
-/* ---- the call ----------------------------------------------------------------------------------------------------- */
+/* ---- the call ------------------------------------------------------------------- */
 static void reach_operands(job *j, const dl_kcall *c, const pw_op *op) {
+  bool half = c->in[0].dtype == DL_F16 || c->in[0].dtype == DL_BF16;
+  bool number = op->test && op->nin == 2 && dl_arg_is_num(&c->arg[1]);
+  j->narrow = half && number ? c->in[0].dtype : DL_NODTYPE;
   for (int k = 0; k < op->nin; k++) {
     const dl_view *v = &c->in[k];
     j->in[k] = *v;
-    j->in_reach[k] = constant(v) ? NUMBER : v->dtype == j->compute && flat(v) ? DIRECT : GATHERED;
-    if (j->in_reach[k] == NUMBER && j->out.numel == 1 && v->dtype == j->compute) j->in_reach[k] = DIRECT;
+    bool ready = v->dtype == j->compute;
+    j->in_reach[k] = constant(v) ? NUMBER : ready && flat(v) ? DIRECT : GATHERED;
+    if (j->in_reach[k] == NUMBER && j->out.numel == 1 && ready && j->narrow == DL_NODTYPE)
+      j->in_reach[k] = DIRECT;
   }
   j->out_reach = j->out.dtype == j->made && flat(&j->out) ? DIRECT : GATHERED;
-  j->stream = j->out_reach == DIRECT && j->out.numel * (int64_t)dl_dtypes[j->made].size > STREAM_BYTES;
+  int64_t bytes = j->out.numel * (int64_t)dl_dtypes[j->made].size;
+  j->stream = j->out_reach == DIRECT && bytes > STREAM_BYTES;
 }
 
 dl_status DL_K(dl_pw_run_num)(dl_kcall *c, const pw_op *op, const pw_num *num) {

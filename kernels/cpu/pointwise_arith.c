@@ -27,5 +27,6 @@ DL_KERNEL(clamp) {
 DL_KERNEL(round) {
   int64_t d = dl_arg_i(&c->arg[1]);
   pw_num num = {{pow(10.0, (double)(d < 0 ? -d : d)), 0.0, 0.0}, {0, 0, 0}};
-  return DL_K(dl_pw_run_num)(c, d == 0 ? &pw_round_plain : d > 0 ? &pw_round_up : &pw_round_down, &num);
+  const pw_op *op = d == 0 ? &pw_round_plain : d > 0 ? &pw_round_up : &pw_round_down;
+  return DL_K(dl_pw_run_num)(c, op, &num);
 }
