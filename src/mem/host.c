@@ -26,7 +26,7 @@ static int64_t system_bytes; /* taken from the system and not given back */
 
 #define LOOK_FROM ((size_t)64 << 20) /* bytes: from here a request also asks what is free now */
 
-/* ---- limits -------------------------------------------------------------------- */
+/* ---- limits -------------------- */
 
 /* First number in a file; -1 when there is none ("max"). */
 static int64_t read_number(const char *path) {
@@ -106,7 +106,7 @@ bool dl_host_room(size_t n) {
   return free_now < 0 || (int64_t)n <= free_now - margin(free_now) / 4;
 }
 
-/* ---- counting -------------------------------------------------------------------- */
+/* ---- counting -------------------- */
 
 bool dl_count_request(void) {
   dl_mem.allocs++;
@@ -124,7 +124,7 @@ void dl_count_free(size_t n) {
   dl_mem.live_blocks--;
 }
 
-/* ---- large blocks -------------------------------------------------------------------- */
+/* ---- large blocks -------------------- */
 
 /* Rounded so that nearly equal sizes share blocks: 64 KiB steps, then huge pages. */
 static size_t large_bytes(size_t n) {

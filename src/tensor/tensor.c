@@ -84,7 +84,7 @@ dl_status dl_tensor_from_memory(void *data, size_t nbytes, dl_dtype dtype, int n
   return DL_OK;
 }
 
-/* ---- letting go ------------------------------------------------------------------------------ */
+/* ---- letting go -------------------- */
 
 static void extra_free(dl_tensor *t) {
   dl_extra *x = t->extra;

@@ -126,7 +126,7 @@ dl_status dl_tensor_set_data(dl_tensor *t, dl_tensor *src) {
   return DL_OK;
 }
 
-/* ---- overlap -------------------------------------------------------------------- */
+/* ---- overlap -------------------- */
 
 /* Does the view touch each byte between its first and its last exactly once, in any order? */
 static bool dense(const dl_tensor *t) {

@@ -122,7 +122,7 @@ static void large_transpose(void) {
   is_int(wrong, 0, "a 700 x 513 transpose on all threads");
 }
 
-/* ---- threads --------------------------------------------------------------------------------- */
+/* ---- threads -------------------- */
 
 static unsigned char visits[1000003];
 static int64_t crooked;

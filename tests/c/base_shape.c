@@ -80,8 +80,8 @@ static void devices(void) {
             "cuda:-1");
   is_status(dl_device_parse("gpu", &d),
             "RuntimeError: Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, "
-            "hip, ve, fpga, maia, xla, lazy, vulkan, mps, meta, hpu, mtia, privateuseone device type at "
-            "start of device string: gpu", "gpu is no device type");
+            "hip, ve, fpga, maia, xla, lazy, vulkan, mps, meta, hpu, mtia, privateuseone "
+            "device type at start of device string: gpu", "gpu is no device type");
   dl_device_parse("cpu", &d);
   is_status(dl_device_check(d), "", "the cpu is here");
   ok(dl_device_same(d, (dl_device){DL_CPU, 0}), "cpu and cpu:0 are the same");

@@ -23,7 +23,7 @@ static dl_status build_and_call(const recipe *r, recipe_how how, recipe_args *a,
   return call(r, a, 0, ret);
 }
 
-/* ---- comparing ---------------------------------------------------------------------------------- */
+/* ---- comparing -------------------- */
 
 static bool near(double a, double b, double tol) {
   return (isnan(a) && isnan(b)) || a == b || fabs(a - b) <= tol * (1 + fabs(b));
@@ -70,7 +70,7 @@ static bool same_results(const dl_ret *a, const dl_ret *b, double tol, double li
   return true;
 }
 
-/* ---- the checks ------------------------------------------------------------------------------------ */
+/* ---- the checks -------------------- */
 
 static bool runs(const recipe *r) {
   recipe_args a;

@@ -22,7 +22,7 @@ static double uniform(recipe_args *a, double lo, double hi) {
   return lo + (hi - lo) * ((double)(next(a) % 100003) + 0.5) / 100003;
 }
 
-/* ---- elements ----------------------------------------------------------------------------------- */
+/* ---- elements -------------------- */
 
 char *recipe_element(const dl_tensor *t, int64_t i) {
   int64_t at = 0;
@@ -95,7 +95,7 @@ static dl_status strided_new(dl_dtype d, int ndim, const int64_t *size, dl_tenso
   return st;
 }
 
-/* ---- parsing -------------------------------------------------------------------------------------- */
+/* ---- parsing -------------------- */
 
 static bool bad(const char *at) {
   dl_fail(DL_ValueError, DL_E_ARGUMENT, "recipe makes no sense at \"%.20s\"", at);

@@ -62,7 +62,7 @@ LOOPS_INTO(I64, int64_t)
 LOOPS_INTO(F32, float)
 LOOPS_INTO(F64, double)
 
-/* ---- half and bfloat16 to and from float -------------------------------------------- */
+/* ---- half and bfloat16 to and from float -------------------- */
 
 static void BF16_to_F32(char *dp, int64_t ds, const char *sp, int64_t ss, int64_t n) {
   float *d = (float *)dp;
@@ -123,7 +123,7 @@ static void F32_to_F16(char *dp, int64_t ds, const char *sp, int64_t ss, int64_t
   for (; i < n; i++) d[i * ds] = dl_half_from_f32(s[i * ss]);
 }
 
-/* ---- the table ---------------------------------------------------------------------------- */
+/* ---- the table -------------------- */
 
 #define ROW(D)                                                                      \
   [DL_##D] = {[DL_BOOL] = BOOL_to_##D, [DL_U8] = U8_to_##D, [DL_I8] = I8_to_##D,    \

@@ -23,7 +23,7 @@ typedef struct plan {
   int across;                    /* dim along which the source is contiguous, or -1 */
 } plan;
 
-/* ---- planning -------------------------------------------------------------------- */
+/* ---- planning -------------------- */
 
 static bool outer_first(const plan *p, int64_t d, int64_t s, int k) {
   return d > p->d[k] || (d == p->d[k] && s > p->s[k]);
@@ -75,7 +75,7 @@ static void make_plan(plan *p, const dl_view *dst, const dl_view *src) {
     if (p->s[i] == 1) p->across = i;
 }
 
-/* ---- rows -------------------------------------------------------------------- */
+/* ---- rows -------------------- */
 
 #define MOVE(type)                                                                  \
   static void move_##type(char *dp, int64_t ds, const char *sp, int64_t ss,         \
@@ -134,7 +134,7 @@ static void copy_piece(void *ctx, int64_t lo, int64_t hi) {
   }
 }
 
-/* ---- transposes -------------------------------------------------------------------- */
+/* ---- transposes -------------------- */
 
 #define TURN(type)                                                                  \
   static void turn_##type(char *dp, int64_t ds, const char *sp, int64_t ss,         \
