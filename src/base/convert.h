@@ -24,6 +24,9 @@ static inline int64_t dl_f32_to_i64(float v) {
 static inline int32_t dl_f32_to_i32(float v) {
   return v >= -2147483648.0f && v < 2147483648.0f ? (int32_t)v : INT32_MIN;
 }
+/* uint8 goes through int64 in PyTorch, the other small integers through int32. */
+static inline uint8_t dl_f64_to_u8(double v) { return (uint8_t)dl_f64_to_i64(v); }
+static inline uint8_t dl_f32_to_u8(float v) { return (uint8_t)dl_f32_to_i64(v); }
 /* double -> half and bfloat16 go through float, as PyTorch's c10::Half(double) does. */
 static inline dl_half dl_half_from_f64(double v) { return dl_half_from_f32((float)v); }
 static inline dl_bf16 dl_bf16_from_f64(double v) { return dl_bf16_from_f32((float)v); }

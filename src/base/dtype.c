@@ -118,6 +118,7 @@ void dl_elem_set_f64(dl_dtype d, void *p, double v) {
     case DL_F32: *(float *)p = (float)v; break;
     case DL_F64: *(double *)p = v; break;
     case DL_I64: *(int64_t *)p = dl_f64_to_i64(v); break;
+    case DL_U8: *(uint8_t *)p = dl_f64_to_u8(v); break;
     default: dl_elem_set_i64(d, p, dl_f64_to_i32(v));
   }
 }

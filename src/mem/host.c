@@ -206,7 +206,7 @@ void *dl_pool_pop(size_t n) {
 
 static dl_status refuse(size_t n) {
   dl_fail(DL_RuntimeError, DL_E_OOM,
-          "[enforce fail at alloc_cpu.cpp:117] err == 0. DefaultCPUAllocator: can't allocate "
+          "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate "
           "memory: you tried to allocate %llu bytes. Error code 12 (Cannot allocate memory)",
           (unsigned long long)n);
   dl_note("%.1f MiB are in use here and %.1f MiB is the most that may be",

@@ -18,7 +18,7 @@ dl_status dl_block_tensor(int alloc_class, dl_tensor **out) {
   dl_tensor *t = dl_block_new(bytes);
   if (!t)
     return dl_fail(DL_RuntimeError, DL_E_OOM,
-                   "[enforce fail at alloc_cpu.cpp:117] err == 0. DefaultCPUAllocator: can't "
+                   "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't "
                    "allocate memory: you tried to allocate %zu bytes. Error code 12 (Cannot "
                    "allocate memory)", bytes);
   memset(t, 0, offsetof(dl_tensor, dims));

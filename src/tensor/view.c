@@ -21,13 +21,13 @@ static dl_status out_of_bounds(const dl_tensor *t, int ndim, const int64_t *size
                  t->st->nbytes);
 }
 
-/* Elements from the first to one past the last; a negative stride or overflow gives false. */
+/* Elements from the first to one past the last; overflow gives false. */
 static bool extent(int ndim, const int64_t *size, const int64_t *stride, int64_t *out) {
   int64_t last = 0, step;
   for (int i = 0; i < ndim; i++) {
     if (size[i] == 0) return *out = 0, true;
     if (size[i] == 1) continue;
-    if (stride[i] < 0 || !dl_mul_ok(size[i] - 1, stride[i], &step)) return false;
+    if (!dl_mul_ok(size[i] - 1, stride[i], &step)) return false;
     if (!dl_add_ok(last, step, &last)) return false;
   }
   return dl_add_ok(last, 1, out);
@@ -40,7 +40,17 @@ static int64_t offset_of(const dl_tensor *t) {
 static dl_status check_bounds(const dl_tensor *t, int ndim, const int64_t *size,
                               const int64_t *stride, int64_t offset) {
   int64_t start = offset_of(t), n, esize = (int64_t)dl_dtype_size((dl_dtype)t->dtype), need;
-  bool sane = extent(ndim, size, stride, &n) && dl_add_ok(start, offset, &start) && start >= 0;
+  char text[256];
+  for (int i = 0; i < ndim; i++)
+    if (stride[i] < 0)
+      return dl_fail(DL_RuntimeError, DL_E_SHAPE,
+                     "as_strided: Negative strides are not supported at the moment, got strides: "
+                     "%s", dl_sizes_str(ndim, stride, text, sizeof text));
+  bool sane = dl_add_ok(start, offset, &start);
+  if (sane && start < 0)
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "Tensor: invalid storage offset %lld",
+                   (long long)start);
+  sane = sane && extent(ndim, size, stride, &n);
   if (sane && n == 0) return DL_OK;
   sane = sane && dl_add_ok(start, n, &need) && dl_mul_ok(need, esize, &need);
   if (sane && (size_t)need <= t->st->nbytes) return DL_OK;

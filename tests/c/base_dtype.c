@@ -105,6 +105,10 @@ static void elements(void) {
   is_int(dl_elem_get_i64(DL_I64, room), -2, "-2.9 is truncated to -2 in int64");
   dl_elem_set_f64(DL_U8, room, -1);
   is_int(dl_elem_get_i64(DL_U8, room), 255, "-1.0 wraps to 255 in uint8");
+  dl_elem_set_f64(DL_U8, room, 4294967297.0);
+  is_int(dl_elem_get_i64(DL_U8, room), 1, "2^32 + 1 wraps to 1 in uint8, by way of int64");
+  dl_elem_set_f64(DL_I16, room, 4294967297.0);
+  is_int(dl_elem_get_i64(DL_I16, room), 0, "but to 0 in int16, by way of int32");
   is_int(dl_f64_to_i64(NAN), INT64_MIN, "nan becomes the smallest int64");
   is_int(dl_f64_to_i64(1e300), INT64_MIN, "1e300 becomes the smallest int64");
   is_int(dl_f64_to_i32(-INFINITY), INT32_MIN, "-inf becomes the smallest int32");

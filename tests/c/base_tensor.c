@@ -56,8 +56,11 @@ static void viewing(void) {
             "RuntimeError: setStorage: sizes [2], strides [8], storage offset 4, and itemsize 8 "
             "requiring a storage size of 104 are out of bounds for storage of size 96",
             "a view may not leave the storage");
-  is_status(dl_tensor_view(v, 1, VEC(2), VEC(1), -5, &w), "RuntimeError: setStorage…",
-            "nor begin before it");
+  is_status(dl_tensor_view(v, 1, VEC(2), VEC(1), -5, &w),
+            "RuntimeError: Tensor: invalid storage offset -1", "nor begin before it");
+  is_status(dl_tensor_view(v, 1, VEC(2), VEC(-1), 0, &w),
+            "RuntimeError: as_strided: Negative strides are not supported at the moment, got "
+            "strides: [-1]", "nor run backwards");
   is_status(dl_tensor_view(v, 1, VEC(1ll << 62), VEC(1ll << 62), 0, &w),
             "RuntimeError: setStorage…", "nor overflow");
   dl_tensor_release(v);

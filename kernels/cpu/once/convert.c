@@ -29,7 +29,9 @@
   _Generic((x), int64_t: (to)(uint64_t)(x), float: (to)dl_f32_to_i32((float)(x)),  \
            double: (to)dl_f64_to_i32((double)(x)))
 #define PUT_BOOL(x) ((uint8_t)((x) != 0))
-#define PUT_U8(x) WRAP(uint8_t, x)
+#define PUT_U8(x)                                                                   \
+  _Generic((x), int64_t: (uint8_t)(uint64_t)(x), float: dl_f32_to_u8((float)(x)),  \
+           double: dl_f64_to_u8((double)(x)))
 #define PUT_I8(x) WRAP(int8_t, x)
 #define PUT_I16(x) WRAP(int16_t, x)
 #define PUT_I32(x) WRAP(int32_t, x)
