@@ -1,0 +1,172 @@
+/* line.c -- one line from a person, with editing and history where Readline is there
+ *
+ * For repl.c. Readline is driven through its callback interface: we wait for input ourselves, so an
+ * interrupt at the prompt simply drops the line.
+ *
+ * INVARIANT  Either every function of Readline in `rl` was found, or none is used.
+ * MUST NOT   know Lua. */
+#include "repl/line.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "repl/interrupt.h"
+
+enum { HISTORY_LINES = 5000 };
+
+static struct {
+  void (*handler_install)(const char *prompt, void (*take)(char *line));
+  void (*handler_remove)(void);
+  void (*read_char)(void);
+  void (*free_line_state)(void);
+  void (*callback_sigcleanup)(void);
+  void (*add_history)(const char *line);
+  int (*read_history)(const char *file);
+  int (*append_history)(int n, const char *file);
+  void (*stifle_history)(int n);
+  int (*history_truncate_file)(const char *file, int lines);
+  int *catch_signals;
+  char **readline_name;
+} rl;
+
+static bool terminal, have_rl;
+static char history[PATH_MAX];
+static char *got_line;
+static bool got_any;
+
+/* ---- the library ------------------------------------------------------------------------------- */
+
+static bool load_readline(void) {
+  static const struct { const char *name; void *slot; } rows[] = {
+      {"rl_callback_handler_install", &rl.handler_install},
+      {"rl_callback_handler_remove", &rl.handler_remove},
+      {"rl_callback_read_char", &rl.read_char},
+      {"rl_free_line_state", &rl.free_line_state},
+      {"rl_callback_sigcleanup", &rl.callback_sigcleanup},
+      {"add_history", &rl.add_history},
+      {"read_history", &rl.read_history},
+      {"append_history", &rl.append_history},
+      {"stifle_history", &rl.stifle_history},
+      {"history_truncate_file", &rl.history_truncate_file},
+      {"rl_catch_signals", &rl.catch_signals},
+      {"rl_readline_name", &rl.readline_name}};
+  void *lib = dlopen("libreadline.so.8", RTLD_NOW | RTLD_LOCAL);
+  if (!lib) return false;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    void *p = dlsym(lib, rows[i].name);
+    if (!p) return false;
+    memcpy(rows[i].slot, &p, sizeof p);
+  }
+  *rl.catch_signals = 0;
+  *rl.readline_name = "dlrepl";
+  return true;
+}
+
+/* $XDG_DATA_HOME/dlrepl/history, or under ~/.local/share; the folders are made. */
+static bool find_history(void) {
+  const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+  int n;
+  if (data && *data == '/') n = snprintf(history, sizeof history, "%s/dlrepl/history", data);
+  else if (home && *home) n = snprintf(history, sizeof history, "%s/.local/share/dlrepl/history", home);
+  else return false;
+  if (n <= 0 || (size_t)n >= sizeof history) return false;
+  for (char *p = history + 1; (p = strchr(p, '/')) != NULL; p++) {
+    *p = 0;
+    mkdir(history, 0700);
+    *p = '/';
+  }
+  return true;
+}
+
+static void open_history(void) {
+  if (!find_history()) {
+    history[0] = 0;
+    return;
+  }
+  rl.stifle_history(HISTORY_LINES);
+  rl.read_history(history);
+  FILE *f = fopen(history, "a"); /* append_history needs the file to exist */
+  if (!f) history[0] = 0;
+  else fclose(f);
+}
+
+void dl_line_open(bool on_terminal) {
+  terminal = on_terminal;
+  have_rl = terminal && load_readline();
+  if (have_rl) open_history();
+}
+
+/* ---- reading ----------------------------------------------------------------------------------- */
+
+static void take_line(char *line) {
+  got_line = line;
+  got_any = true;
+  rl.handler_remove();
+}
+
+static dl_line read_edited(const char *prompt, char **text) {
+  got_any = false;
+  rl.handler_install(prompt, take_line);
+  while (!got_any) {
+    struct pollfd in = {.fd = 0, .events = POLLIN};
+    int n = poll(&in, 1, -1);
+    if (dl_interrupt_idle_taken()) {
+      rl.free_line_state();
+      rl.callback_sigcleanup();
+      rl.handler_remove();
+      fputs("^C\n", stdout);
+      fflush(stdout);
+      return DL_LINE_INTERRUPT;
+    }
+    if (n > 0) rl.read_char();
+    else if (n < 0 && errno != EINTR) return DL_LINE_END;
+  }
+  *text = got_line;
+  return got_line ? DL_LINE_TEXT : DL_LINE_END;
+}
+
+static dl_line read_plain(const char *prompt, char **text) {
+  size_t cap = 0;
+  *text = NULL;
+  if (terminal) {
+    fputs(prompt, stdout);
+    fflush(stdout);
+  }
+  errno = 0;
+  ssize_t n = getline(text, &cap, stdin);
+  if (n < 0) {
+    bool stopped = dl_interrupt_idle_taken() && errno == EINTR;
+    free(*text);
+    *text = NULL;
+    clearerr(stdin);
+    if (stopped) fputs("^C\n", stdout);
+    return stopped ? DL_LINE_INTERRUPT : DL_LINE_END;
+  }
+  if (n > 0 && (*text)[n - 1] == '\n') (*text)[n - 1] = 0;
+  return DL_LINE_TEXT;
+}
+
+dl_line dl_line_read(const char *prompt, char **text) {
+  dl_interrupt_idle_taken();
+  return have_rl ? read_edited(prompt, text) : read_plain(prompt, text);
+}
+
+void dl_line_remember(const char *text) {
+  if (!have_rl || !*text) return;
+  rl.add_history(text);
+  if (*history) rl.append_history(1, history);
+}
+
+int dl_line_columns(void) {
+  struct winsize w;
+  if (ioctl(1, TIOCGWINSZ, &w) == 0 && w.ws_col > 0) return w.ws_col;
+  return 80;
+}

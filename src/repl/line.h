@@ -1,0 +1,22 @@
+/* line.h -- one line from a person, with editing and history where Readline is there
+ *
+ * For repl.c. Readline is loaded when first needed; without it, and where standard input is no
+ * terminal, lines are read plainly.
+ *
+ * MUST NOT know Lua. */
+#ifndef DL_REPL_LINE_H
+#define DL_REPL_LINE_H
+
+#include <stdbool.h>
+
+typedef enum dl_line { DL_LINE_TEXT, DL_LINE_END, DL_LINE_INTERRUPT } dl_line;
+
+/* Get ready; loads Readline and the history if a terminal is there. */
+void dl_line_open(bool terminal);
+/* Read a line without its end into *text (owned by the caller, free()). */
+dl_line dl_line_read(const char *prompt, char **text);
+/* Remember a line, in memory and at once in the history file. */
+void dl_line_remember(const char *text);
+int dl_line_columns(void); /* width of the terminal, 80 where there is none */
+
+#endif

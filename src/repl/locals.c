@@ -1,0 +1,280 @@
+/* locals.c -- a line of a session, compiled so that its top-level locals outlive it
+ *
+ * For session.c. The text `local n = 1` becomes, on the same line,
+ *
+ *     local __dl_keep,m=... return function(...) local n = 1 __dl_keep(function() return n end,"n"); end
+ *
+ * where m is an earlier local that the text mentions. The registry's set of cells maps a name to a
+ * Lua closure that has the variable as an upvalue; constants folded by the compiler have none and get a
+ * closure of their own.
+ *
+ * INVARIANT  cells[name] = {closure, fixed}; a fixed variable is never assigned, so its value may be
+ *            copied, every other one is joined.
+ * MUST NOT   run the user's text. */
+#include "repl/locals.h"
+
+#include <lauxlib.h>
+#include <string.h>
+
+#include "repl/chunk.h"
+#include "repl/lex.h"
+
+static const char cells_key = 0;
+
+static void push_cells(lua_State *L) { lua_rawgetp(L, LUA_REGISTRYINDEX, &cells_key); }
+
+void dl_locals_open(lua_State *L) {
+  lua_newtable(L);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &cells_key);
+}
+
+/* Upvalue of this name in the function at `fn`; 0 if it has none. Pushes nothing. */
+static int upvalue_at(lua_State *L, int fn, const char *name) {
+  const char *have;
+  for (int i = 1; (have = lua_getupvalue(L, fn, i)) != NULL; i++) {
+    lua_pop(L, 1);
+    if (!strcmp(have, name)) return i;
+  }
+  return 0;
+}
+
+/* Replace the value on top by a Lua closure that returns it (its first upvalue). */
+static void box_value(lua_State *L) {
+  static const char box[] = "local v=... return function() return v end";
+  if (luaL_loadbufferx(L, box, sizeof box - 1, "=box", "t") != LUA_OK) lua_error(L);
+  lua_insert(L, -2);
+  lua_call(L, 1, 1);
+}
+
+/* __dl_keep(closure, name, name, …): the locals that closure returns, in order; a fixed one has a
+ * '!' after its name. */
+static int keep(lua_State *L) {
+  int n = lua_gettop(L);
+  lua_pushvalue(L, 1);
+  lua_call(L, 0, n - 1);                /* values at n+1 … n+n-1 */
+  push_cells(L);
+  for (int i = 2; i <= n; i++) {
+    size_t len;
+    const char *spec = lua_tolstring(L, i, &len);
+    bool fixed = spec[len - 1] == '!';
+    const char *name = lua_pushlstring(L, spec, len - fixed);
+    lua_createtable(L, 2, 0);
+    if (upvalue_at(L, 1, name)) {
+      lua_pushvalue(L, 1);
+    } else {
+      lua_pushvalue(L, n + i - 1);
+      box_value(L);
+    }
+    lua_rawseti(L, -2, 1);
+    lua_pushboolean(L, fixed);
+    lua_rawseti(L, -2, 2);
+    lua_rawset(L, -3);
+  }
+  return 0;
+}
+
+/* ---- text ----------------------------------------------------------------------------------- */
+
+typedef struct edit {
+  luaL_Buffer *b;       /* NULL while only looking for the last value */
+  const char *text;
+  size_t done;          /* bytes of text already copied */
+  size_t last_value;    /* where the last statement begins, if it is an expression */
+  bool has_value;
+} edit;
+
+static void find_value(void *ctx, const dl_stat *st) {
+  edit *e = ctx;
+  e->has_value = st->kind == DL_STAT_VALUE;
+  e->last_value = st->begin;
+}
+
+static bool is_underscore(const char *text, const dl_stat *st, int i) {
+  return st->name[i].n == 1 && text[st->name[i].at] == '_';
+}
+
+static void add_names(edit *e, const dl_stat *st, const char *before, const char *after) {
+  for (int i = 0, n = 0; i < st->names; i++) {
+    if (is_underscore(e->text, st, i)) continue; /* `_` is the session's last value */
+    luaL_addstring(e->b, n++ ? "," : "");
+    luaL_addstring(e->b, before);
+    luaL_addlstring(e->b, e->text + st->name[i].at, st->name[i].n);
+    if (*after && st->name[i].fixed) luaL_addchar(e->b, '!');
+    luaL_addstring(e->b, after);
+  }
+}
+
+static int kept_names(const char *text, const dl_stat *st) {
+  int n = 0;
+  for (int i = 0; i < st->names; i++) n += !is_underscore(text, st, i);
+  return n;
+}
+
+static void add_keeps(void *ctx, const dl_stat *st) {
+  edit *e = ctx;
+  if (st->kind != DL_STAT_LOCAL || !kept_names(e->text, st)) return;
+  luaL_addlstring(e->b, e->text + e->done, st->end - e->done);
+  e->done = st->end;
+  luaL_addstring(e->b, " __dl_keep(function() return ");
+  add_names(e, st, "", "");
+  luaL_addstring(e->b, " end,");
+  add_names(e, st, "\"", "\"");
+  luaL_addstring(e->b, ");");
+}
+
+/* Push `text` with the word return before its last expression. */
+static void push_returning(lua_State *L, const char *text, size_t len, size_t at) {
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  luaL_addlstring(&b, text, at);
+  luaL_addstring(&b, "return ");
+  luaL_addlstring(&b, text + at, len - at);
+  luaL_pushresult(&b);
+}
+
+/* Push a table used as a list: the earlier locals that `text` mentions. */
+static int push_mentioned(lua_State *L, const char *text, size_t len) {
+  dl_lexer x;
+  int n = 0;
+  lua_newtable(L);
+  lua_newtable(L); /* seen */
+  push_cells(L);
+  for (dl_lex_begin(&x, text, len); x.kind != DL_TOK_END; dl_lex_next(&x)) {
+    if (x.kind != DL_TOK_NAME) continue;
+    lua_pushlstring(L, text + x.at, x.n);
+    lua_pushvalue(L, -1);
+    bool known = lua_rawget(L, -3) != LUA_TNIL;
+    lua_pop(L, 1);
+    lua_pushvalue(L, -1);
+    bool seen = lua_rawget(L, -4) != LUA_TNIL;
+    lua_pop(L, 1);
+    if (known && !seen) {
+      lua_pushvalue(L, -1);
+      lua_rawseti(L, -5, ++n);
+      lua_pushboolean(L, 1);
+      lua_rawset(L, -4);
+    } else {
+      lua_pop(L, 1);
+    }
+  }
+  lua_pop(L, 2);
+  return n;
+}
+
+/* With the list of n names on top and cells below it: is the i-th fixed? Pushes the closure too. */
+static bool push_cell(lua_State *L, int cells, const char *name) {
+  lua_getfield(L, cells, name);
+  lua_rawgeti(L, -1, 2);
+  bool fixed = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  lua_rawgeti(L, -1, 1);
+  lua_remove(L, -2);
+  return fixed;
+}
+
+/* Push the whole text that is compiled. `names` lists n earlier locals. */
+static void push_wrapped(lua_State *L, const char *text, size_t len, int cells, int names, int n) {
+  luaL_Buffer b;
+  edit e = {.b = &b, .text = text};
+  luaL_buffinit(L, &b);
+  luaL_addstring(&b, "local __dl_keep");
+  for (int i = 1; i <= n; i++) {
+    lua_rawgeti(L, names, i);
+    const char *name = lua_tostring(L, -1);
+    bool fixed = push_cell(L, cells, name);
+    lua_pop(L, 2);
+    luaL_addchar(&b, ',');
+    luaL_addstring(&b, name); /* anchored by the list */
+    luaL_addstring(&b, fixed ? "<const>" : "");
+  }
+  luaL_addstring(&b, "=... return function(...) ");
+  dl_chunk_scan(text, len, add_keeps, &e);
+  luaL_addlstring(&b, text + e.done, len - e.done);
+  luaL_addstring(&b, "\n end");
+  luaL_pushresult(&b);
+}
+
+/* Call the wrapper on top with the earlier locals' values; join the result to their variables. */
+static void bind_locals(lua_State *L, int cells, int names, int n) {
+  luaL_checkstack(L, n + 8, "too many locals");
+  lua_pushcfunction(L, keep);
+  for (int i = 1; i <= n; i++) {
+    lua_rawgeti(L, names, i);
+    const char *name = lua_tostring(L, -1);
+    push_cell(L, cells, name);
+    int at = upvalue_at(L, lua_gettop(L), name);
+    lua_getupvalue(L, -1, at ? at : 1);
+    lua_replace(L, -3);
+    lua_pop(L, 1);
+  }
+  lua_call(L, n + 1, 1);
+  for (int i = 1; i <= n; i++) {
+    lua_rawgeti(L, names, i);
+    const char *name = lua_tostring(L, -1);
+    int mine = upvalue_at(L, lua_gettop(L) - 1, name);
+    bool fixed = push_cell(L, cells, name);
+    int theirs = upvalue_at(L, lua_gettop(L), name);
+    if (mine && theirs && !fixed) lua_upvaluejoin(L, -3, mine, -1, theirs);
+    lua_pop(L, 2);
+  }
+}
+
+static int compile_wrapped(lua_State *L, const char *text, size_t len, const char *name) {
+  int base = lua_gettop(L);
+  push_cells(L);
+  int n = push_mentioned(L, text, len);
+  push_wrapped(L, text, len, base + 1, base + 2, n);
+  size_t size;
+  const char *whole = lua_tolstring(L, -1, &size);
+  int status = luaL_loadbufferx(L, whole, size, name, "t");
+  if (status == LUA_OK) bind_locals(L, base + 1, base + 2, n);
+  lua_replace(L, base + 1);
+  lua_settop(L, base + 1);
+  return status;
+}
+
+/* ---- which reading of the text ----------------------------------------------------------------- */
+
+static bool ends_early(lua_State *L) {
+  static const char mark[] = "near <eof>";
+  size_t len;
+  const char *msg = lua_tolstring(L, -1, &len);
+  return msg && len >= sizeof mark - 1 && !strcmp(msg + len - (sizeof mark - 1), mark);
+}
+
+/* Does text compile by itself? Leaves nothing, or the message on failure. */
+static bool is_chunk(lua_State *L, const char *text, size_t len, const char *name,
+                     bool *unfinished) {
+  int status = luaL_loadbufferx(L, text, len, name, "t");
+  if (status == LUA_OK) return lua_pop(L, 1), true;
+  if (status == LUA_ERRSYNTAX && ends_early(L)) *unfinished = true;
+  return false;
+}
+
+int dl_locals_compile(lua_State *L, const char *text, size_t len, const char *name,
+                      bool *unfinished) {
+  edit e = {.text = text};
+  size_t size;
+  int base = lua_gettop(L);
+  *unfinished = false;
+  bool plain = is_chunk(L, text, len, name, unfinished); /* first, so that its message is the one told */
+  if (plain) lua_pushnil(L);
+  if (len == 0 || text[0] != LUA_SIGNATURE[0]) dl_chunk_scan(text, len, find_value, &e);
+  if (e.has_value) {
+    push_returning(L, text, len, e.last_value);
+    const char *with = lua_tolstring(L, -1, &size);
+    if (is_chunk(L, with, size, name, unfinished)) {
+      *unfinished = false;
+      int status = compile_wrapped(L, with, size, name);
+      lua_replace(L, base + 1);
+      lua_settop(L, base + 1);
+      return status;
+    }
+  }
+  lua_settop(L, base + 1);
+  if (!plain) return LUA_ERRSYNTAX;
+  *unfinished = false;
+  int status = compile_wrapped(L, text, len, name);
+  lua_replace(L, base + 1);
+  return status;
+}

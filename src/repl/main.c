@@ -1,0 +1,157 @@
+/* main.c -- the command line
+ *
+ * For people and scripts: dlrepl [options] [FILE [ARGS]]. Exit status 0, 1 after an uncaught error,
+ * 2 for a command line that makes no sense, 130 after an uncaught interrupt.
+ *
+ * INVARIANT  Options are read completely before anything runs.
+ * MUST NOT   run Lua except through the session. */
+#include <errno.h>
+#include <lauxlib.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "repl/interrupt.h"
+#include "repl/repl.h"
+#include "repl/session.h"
+#include "repl/tree.h"
+
+enum { EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_INTERRUPT = 130, MAX_CODES = 64 };
+
+typedef struct options {
+  const char *code[MAX_CODES]; /* of -e, in order */
+  int n_codes;
+  int script;                  /* index in argv of FILE or "-", 0 = none */
+  bool interactive, version, help;
+} options;
+
+static const char usage[] =
+    "usage: dlrepl [options] [FILE [ARGS]]\n"
+    "\n"
+    "  FILE ARGS   run a program; its arguments are in the table `arg` and in ...\n"
+    "  -           run what standard input says\n"
+    "  -e CODE     run CODE (may be given several times)\n"
+    "  -i          open the prompt afterwards\n"
+    "  --version   print the version\n"
+    "  --help      print this\n"
+    "\n"
+    "Without FILE and -e: the prompt, or standard input where it is no terminal.\n";
+
+static int complain(const char *what, const char *arg) {
+  fprintf(stderr, "dlrepl: %s '%s'\n%s", what, arg, usage);
+  return EXIT_USAGE;
+}
+
+/* 0, or the exit status of a usage error. */
+static int read_options(int argc, char **argv, options *o) {
+  for (int i = 1; i < argc; i++) {
+    const char *a = argv[i];
+    if (a[0] != '-' || !strcmp(a, "-")) return o->script = i, 0;
+    if (!strcmp(a, "--")) return o->script = i + 1 < argc ? i + 1 : 0, 0;
+    if (!strcmp(a, "-i")) o->interactive = true;
+    else if (!strcmp(a, "--version") || !strcmp(a, "-V")) o->version = true;
+    else if (!strcmp(a, "--help") || !strcmp(a, "-h")) o->help = true;
+    else if (!strncmp(a, "-e", 2)) {
+      const char *code = a[2] ? a + 2 : ++i < argc ? argv[i] : NULL;
+      if (!code) return complain("code is missing after", "-e");
+      if (o->n_codes == MAX_CODES) return complain("too many", "-e");
+      o->code[o->n_codes++] = code;
+    } else {
+      return complain("unknown option", a);
+    }
+  }
+  return 0;
+}
+
+/* The table `arg`: the script is 0, its arguments from 1, what precedes it below 0. */
+static void set_arg(lua_State *L, int argc, char **argv, int script) {
+  lua_createtable(L, argc, 1);
+  for (int i = 0; i < argc; i++) {
+    lua_pushstring(L, argv[i]);
+    lua_rawseti(L, -2, i - script);
+  }
+  lua_setglobal(L, "arg");
+}
+
+/* Modules that lie beside a program are found from anywhere. */
+static void add_folder(lua_State *L, const char *script) {
+  const char *slash = strrchr(script, '/');
+  if (!slash) return;
+  lua_getglobal(L, "package");
+  lua_pushlstring(L, script, (size_t)(slash - script));
+  const char *dir = lua_tostring(L, -1);
+  lua_getfield(L, -2, "path");
+  lua_pushfstring(L, "%s;%s/?.lua;%s/?/init.lua", lua_tostring(L, -1), dir, dir);
+  lua_setfield(L, -4, "path");
+  lua_pop(L, 3);
+}
+
+static int status_of(const dl_outcome *o) {
+  dl_session_report(o);
+  if (o->how == DL_ENDED_OK) return 0;
+  return o->how == DL_ENDED_INTERRUPT ? EXIT_INTERRUPT : EXIT_ERROR;
+}
+
+static int run_codes(lua_State *L, const options *o) {
+  for (int i = 0; i < o->n_codes; i++) {
+    dl_outcome out;
+    dl_session_line(o->code[i], strlen(o->code[i]), "=(command line)", &out);
+    lua_pop(L, out.n);
+    int st = status_of(&out);
+    if (st) return st;
+  }
+  return 0;
+}
+
+static int run_script(lua_State *L, int argc, char **argv, int script) {
+  dl_outcome out;
+  const char *file = strcmp(argv[script], "-") ? argv[script] : NULL;
+  luaL_checkstack(L, argc + 8, "too many arguments");
+  if (file) add_folder(L, file);
+  for (int i = script + 1; i < argc; i++) lua_pushstring(L, argv[i]);
+  dl_session_file(file, argc - script - 1, &out);
+  lua_pop(L, out.n);
+  return status_of(&out);
+}
+
+/* Everything that was asked for, in order. */
+static int serve(lua_State *L, int argc, char **argv, const options *o) {
+  bool prompt = !o->script && !o->n_codes;
+  set_arg(L, argc, argv, o->script);
+  int st = run_codes(L, o);
+  if (!st && o->script) st = run_script(L, argc, argv, o->script);
+  if (o->interactive || (prompt && isatty(0))) {
+    dl_repl(prompt);
+    return 0;
+  }
+  if (!prompt) return st;
+  char *from_stdin[] = {argv[0], "-", NULL};
+  return run_script(L, 2, from_stdin, 1);
+}
+
+/* Buffered output that cannot be written any more ends the program quietly, as head(1) expects. */
+static int flush_output(int st) {
+  errno = 0;
+  if (fflush(stdout) == 0 && !ferror(stdout)) return st;
+  return errno == EPIPE || st ? st : EXIT_ERROR;
+}
+
+int main(int argc, char **argv) {
+  options o = {.n_codes = 0};
+  setlocale(LC_CTYPE, "");
+  signal(SIGPIPE, SIG_IGN);
+  int st = read_options(argc, argv, &o);
+  if (st) return st;
+  if (o.help) return fputs(usage, stdout), flush_output(0);
+  if (o.version) return puts("dlrepl " DL_VERSION " (" LUA_RELEASE ")"), flush_output(0);
+  lua_State *L = dl_session_open();
+  if (!L) return fprintf(stderr, "dlrepl: could not start\n"), EXIT_ERROR;
+  dl_interrupt_install(false);
+  st = serve(L, argc, argv, &o);
+  st = flush_output(st);
+  dl_session_close();
+  return st;
+}

@@ -1,0 +1,240 @@
+/* session.c -- the one way in for everything a person types
+ *
+ * For main.c, repl.c and every other front end. See session.h.
+ *
+ * INVARIANT  Lua runs only inside run(): busy, protected, settled afterwards.
+ * MUST NOT   know terminals. */
+#include "repl/session.h"
+
+#include <lauxlib.h>
+#include <lualib.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bind/bind.h"
+#include "repl/interrupt.h"
+#include "repl/locals.h"
+#include "repl/show.h"
+#include "repl/textonly.h"
+#include "repl/trace.h"
+#include "repl/tree.h"
+
+static lua_State *L;
+static const char trace_key = 0, error_key = 0;
+
+/* ---- failures ----------------------------------------------------------------------------------- */
+
+/* Message handler: the value stays as it is, the trace is kept beside it. */
+static int on_error(lua_State *l) {
+  lua_settop(l, 1);
+  if (dl_interrupt_pending()) lua_sethook(l, NULL, 0, 0);
+  dl_trace_push(l, 1);
+  lua_rawsetp(l, LUA_REGISTRYINDEX, &trace_key);
+  return 1;
+}
+
+/* Words of Lua that PyTorch uses as names: the capital form exists. */
+static const char *keyword_note(const char *text) {
+  static const struct { const char *mark, *note; } rows[] = {
+      {"near 'repeat'", "\n  repeat is a word of Lua: write x:Repeat(2, 3)"},
+      {"near 'end'", "\n  end is a word of Lua; as a keyword argument write {End=5}"},
+      {"near 'not'", NULL}};
+  if (!strstr(text, "<name> expected") && !strstr(text, "'}' expected")) return "";
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (rows[i].note && strstr(text, rows[i].mark)) return rows[i].note;
+  return "";
+}
+
+static int describe(lua_State *l) {
+  if (lua_type(l, 1) == LUA_TTABLE && luaL_getmetafield(l, 1, "__tostring") == LUA_TNIL) {
+    dl_show_push(l, 1, 80);
+    lua_pushliteral(l, "error value: ");
+    lua_insert(l, -2);
+    lua_concat(l, 2);
+    return 1;
+  }
+  luaL_tolstring(l, 1, NULL);
+  if (lua_type(l, 1) != LUA_TSTRING) return 1;
+  const char *text = lua_tostring(l, -1);
+  lua_pushfstring(l, "%s%s", text, keyword_note(text));
+  return 1;
+}
+
+/* The error value is on top: pop it and fill the outcome's texts. */
+static void fail(dl_outcome *o, int status, bool interrupted) {
+  o->how = interrupted ? DL_ENDED_INTERRUPT : DL_ENDED_ERROR;
+  o->error = o->trace = "";
+  if (interrupted) {
+    lua_pop(L, 1);
+    lua_pushliteral(L, "KeyboardInterrupt");
+  } else {
+    lua_pushcfunction(L, describe);
+    lua_insert(L, -2);
+    if (lua_pcall(L, 1, 1, 0) != LUA_OK) {
+      lua_pop(L, 1);
+      lua_pushliteral(L, "an error whose text could not be made");
+    }
+  }
+  if (status == LUA_ERRMEM) {
+    lua_pop(L, 1);
+    lua_pushliteral(L, "MemoryError: Lua is out of memory");
+  }
+  if (lua_type(L, -1) == LUA_TSTRING) o->error = lua_tostring(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &error_key); /* anchors the text */
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &trace_key) == LUA_TSTRING) o->trace = lua_tostring(L, -1);
+  lua_pop(L, 1);
+}
+
+static void begin(dl_outcome *o) {
+  memset(o, 0, sizeof *o);
+  o->error = o->trace = "";
+  lua_pushliteral(L, "");
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &trace_key);
+}
+
+/* Call the function under n arguments on top of the stack; leave its results, or none on failure. */
+static void run(int n, dl_outcome *o) {
+  int base = lua_gettop(L) - n;
+  lua_pushcfunction(L, on_error);
+  lua_insert(L, base);
+  dl_interrupt_enter(L);
+  int status = lua_pcall(L, n, LUA_MULTRET, base);
+  bool interrupted = dl_interrupt_leave() && status != LUA_OK;
+  if (status == LUA_OK) o->n = lua_gettop(L) - base;
+  else fail(o, status, interrupted);
+  lua_remove(L, base);
+  if (!dl_bind_settle(L, o->guard, sizeof o->guard)) o->guard[0] = 0;
+}
+
+/* ---- running ------------------------------------------------------------------------------------ */
+
+typedef struct request {
+  const char *text, *name;
+  size_t len;
+  bool unfinished;
+} request;
+
+static int compile(lua_State *l) {
+  request *r = lua_touserdata(l, 1);
+  lua_settop(l, 0);
+  if (dl_locals_compile(l, r->text, r->len, r->name, &r->unfinished) == LUA_OK) return 1;
+  return lua_error(l);
+}
+
+void dl_session_line(const char *text, size_t len, const char *name, dl_outcome *o) {
+  request r = {.text = text, .len = len, .name = name};
+  begin(o);
+  lua_pushcfunction(L, compile);
+  lua_pushlightuserdata(L, &r);
+  int status = lua_pcall(L, 1, 1, 0);
+  if (status == LUA_OK) {
+    run(0, o);
+    return;
+  }
+  fail(o, status, false);
+  if (r.unfinished) o->how = DL_ENDED_UNFINISHED;
+}
+
+void dl_session_file(const char *file, int nargs, dl_outcome *o) {
+  begin(o);
+  int status = luaL_loadfilex(L, file, "t");
+  lua_insert(L, -(nargs + 1));
+  if (status == LUA_OK) {
+    run(nargs, o);
+    return;
+  }
+  lua_pop(L, nargs);
+  fail(o, status, false);
+}
+
+/* Print the arguments, the first is the columns; `_` becomes the first value that is not nil. */
+static int show(lua_State *l) {
+  int columns = (int)lua_tointeger(l, 1), n = lua_gettop(l);
+  for (int i = 2; i <= n; i++) {
+    size_t len;
+    dl_show_push(l, i, columns);
+    const char *text = lua_tolstring(l, -1, &len);
+    fwrite(text, 1, len, stdout);
+    fputc('\n', stdout);
+    lua_pop(l, 1);
+  }
+  if (n >= 2 && !lua_isnil(l, 2)) {
+    lua_pushvalue(l, 2);
+    lua_setglobal(l, "_");
+  }
+  return 0;
+}
+
+void dl_session_show(int n, int columns, dl_outcome *o) {
+  begin(o);
+  lua_pushcfunction(L, show);
+  lua_insert(L, -(n + 1));
+  lua_pushinteger(L, columns);
+  lua_insert(L, -(n + 1));
+  run(n + 1, o);
+  lua_pop(L, o->n);
+  o->n = 0;
+  fflush(stdout);
+}
+
+void dl_session_report(const dl_outcome *o) {
+  fflush(stdout);
+  if (o->how != DL_ENDED_OK) {
+    fprintf(stderr, "%s\n", o->error);
+    if (*o->trace) fprintf(stderr, "%s\n", o->trace);
+  }
+  if (*o->guard)
+    fprintf(stderr, "note: a mode set at %s was still on; it has been restored\n", o->guard);
+}
+
+/* ---- start and end ------------------------------------------------------------------------------- */
+
+static void set_path(void) {
+  if (!*dl_tree_root()) return;
+  lua_getglobal(L, "package");
+  lua_getfield(L, -1, "path");
+  lua_pushfstring(L, "%s/lua/?.lua;%s/lua/?/init.lua;%s", dl_tree_root(), dl_tree_root(),
+                  lua_tostring(L, -1));
+  lua_setfield(L, -3, "path");
+  lua_pop(L, 2);
+}
+
+/* PyTorch prints "file:line: UserWarning: text". */
+static void on_warning(const char *category, const char *text) {
+  char where[256];
+  fflush(stdout);
+  const char *place = dl_lua ? dl_here(dl_lua, where, sizeof where) : NULL;
+  if (place && *place) fprintf(stderr, "%s: %s: %s\n", place, category, text);
+  else fprintf(stderr, "%s: %s\n", category, text);
+}
+
+static int open_all(lua_State *l) {
+  dl_textonly_open(l);
+  dl_interrupt_open(l);
+  dl_locals_open(l);
+  set_path();
+  dl_bind_open(l);
+  return 0;
+}
+
+lua_State *dl_session_open(void) {
+  dl_outcome o;
+  dl_tree_open();
+  L = dl_bind_newstate();
+  if (!L) return NULL;
+  dl_warn_sink = on_warning;
+  begin(&o);
+  lua_pushcfunction(L, open_all);
+  run(0, &o);
+  if (o.how == DL_ENDED_OK) return L;
+  dl_session_report(&o);
+  dl_session_close();
+  return NULL;
+}
+
+void dl_session_close(void) {
+  if (L) lua_close(L);
+  L = NULL;
+}

@@ -1,0 +1,46 @@
+/* session.h -- the one way in for everything a person types
+ *
+ * For main.c and repl.c, and for every other front end: compile a piece of Lua, run it
+ * protected and interruptible, keep its locals, settle the modes it left, describe its failure.
+ *
+ * INVARIANT  One session a process. After every call the Lua stack holds only the values the call is
+ *            said to leave, no mode is left over and no interrupt is pending.
+ * MUST NOT   know terminals. */
+#ifndef DL_REPL_SESSION_H
+#define DL_REPL_SESSION_H
+
+#include <lua.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define DL_VERSION "0.1.0"
+
+typedef enum dl_ended {
+  DL_ENDED_OK,          /* n values are on the stack */
+  DL_ENDED_ERROR,
+  DL_ENDED_INTERRUPT,   /* stopped by Ctrl-C */
+  DL_ENDED_UNFINISHED   /* more lines could complete the text; nothing was run */
+} dl_ended;
+
+typedef struct dl_outcome {
+  dl_ended how;
+  int n;                /* values left on the stack, OK only */
+  const char *error;    /* PyTorch's line and our notes; valid until the next call; "" when OK */
+  const char *trace;    /* the user's frames, "" where there are none */
+  char guard[256];      /* "file:line" of a mode that was left on and has been restored, or "" */
+} dl_outcome;
+
+/* Start the engine and Lua with everything in place. NULL when there is no memory for it. */
+lua_State *dl_session_open(void);
+void dl_session_close(void);
+
+/* A line or cell: its top-level locals stay, its last expression's values are left on the stack. */
+void dl_session_line(const char *text, size_t len, const char *name, dl_outcome *o);
+/* A program, with n arguments on top of the stack (popped). file NULL: read standard input. */
+void dl_session_file(const char *file, int nargs, dl_outcome *o);
+/* Print the n values on top of the stack as the prompt does, set `_`, pop them. */
+void dl_session_show(int n, int columns, dl_outcome *o);
+/* The error text, its trace and the word on a guard, to standard error. */
+void dl_session_report(const dl_outcome *o);
+
+#endif

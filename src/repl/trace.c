@@ -1,0 +1,107 @@
+/* trace.c -- where an error came from, in the user's own lines
+ *
+ * For session.c. Two lines a frame: place and function, then the source line, read from the file
+ * now. A line typed at the prompt is on the screen already and is not repeated.
+ *
+ * INVARIANT  Reads at most MAX_FRAMES frames and MAX_LINE bytes of a line, whatever the depth.
+ * MUST NOT   print. */
+#include "repl/trace.h"
+
+#include <ctype.h>
+#include <lauxlib.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "repl/tree.h"
+
+enum { MAX_FRAMES = 10, TAIL_FRAMES = 4, MAX_LINE = 200 };
+
+/* Line n of the file behind "@file", blanks trimmed; false if it cannot be read. */
+static bool source_line(const char *source, int n, char buf[MAX_LINE]) {
+  if (source[0] != '@' || n <= 0) return false;
+  FILE *f = fopen(source + 1, "r");
+  if (!f) return false;
+  bool found = false;
+  for (int line = 1; !found && fgets(buf, MAX_LINE, f);) {
+    if (line == n) found = true;
+    if (strchr(buf, '\n')) line++;
+  }
+  fclose(f);
+  if (!found) return false;
+  size_t skip = strspn(buf, " \t"), len = strlen(buf);
+  while (len > skip && isspace((unsigned char)buf[len - 1])) buf[--len] = 0;
+  memmove(buf, buf + skip, len - skip + 1);
+  return buf[0] != 0;
+}
+
+/* "Net:forward" from the line that defines it: methods called by our modules carry no name. */
+static bool defined_name(const lua_Debug *ar, char buf[MAX_LINE]) {
+  if (!source_line(ar->source, ar->linedefined, buf)) return false;
+  char *at = strstr(buf, "function ");
+  if (!at) return false;
+  at += strlen("function ");
+  size_t n = strcspn(at, "(");
+  if (n == 0 || at[n] != '(') return false;
+  memmove(buf, at, n);
+  buf[n] = 0;
+  return true;
+}
+
+static bool is_users(lua_State *L, lua_Debug *ar) {
+  lua_getinfo(L, "Sl", ar);
+  return *ar->what != 'C' && ar->currentline > 0 && strcmp(ar->source, "=box") != 0 &&
+         !dl_tree_owns(ar->source);
+}
+
+static void add_frame(lua_State *L, lua_Debug *ar, bool outermost, luaL_Buffer *b) {
+  char line[MAX_LINE];
+  lua_getinfo(L, "Snl", ar);
+  if (luaL_bufflen(b)) luaL_addchar(b, '\n');
+  lua_pushfstring(L, "  at %s:%d", ar->short_src, ar->currentline);
+  luaL_addvalue(b);
+  if (!outermost && *ar->what != 'm') {
+    luaL_addstring(b, " in ");
+    if (defined_name(ar, line)) luaL_addstring(b, line);
+    else if (ar->name) luaL_addstring(b, ar->name);
+    else luaL_addstring(b, "a function");
+  }
+  if (!source_line(ar->source, ar->currentline, line)) return;
+  luaL_addstring(b, "\n       ");
+  luaL_addstring(b, line);
+}
+
+/* How many frames of the user's are there, and which level is the outermost of them? */
+static int count_users(lua_State *L, int level, int *outermost) {
+  lua_Debug ar;
+  int n = 0;
+  *outermost = -1;
+  for (; lua_getstack(L, level, &ar); level++) {
+    if (!is_users(L, &ar)) continue;
+    *outermost = level;
+    n++;
+  }
+  return n;
+}
+
+void dl_trace_push(lua_State *L, int level) {
+  lua_Debug ar;
+  luaL_Buffer b;
+  int outermost, n = count_users(L, level, &outermost), seen = 0;
+  luaL_buffinit(L, &b);
+  for (; n && lua_getstack(L, level, &ar); level++) {
+    if (!is_users(L, &ar)) continue;
+    seen++;
+    if (n > MAX_FRAMES && seen > MAX_FRAMES - TAIL_FRAMES && seen <= n - TAIL_FRAMES) {
+      if (seen == MAX_FRAMES - TAIL_FRAMES + 1) {
+        lua_pushfstring(L, "\n  ... %d more", n - MAX_FRAMES);
+        luaL_addvalue(&b);
+      }
+      continue;
+    }
+    /* what was typed as one line says nothing more than itself */
+    if (level == outermost && ar.source[0] == '=' && ar.currentline == 1 && n == 1) break;
+    add_frame(L, &ar, level == outermost, &b);
+  }
+  luaL_pushresult(&b);
+}
