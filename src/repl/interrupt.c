@@ -216,10 +216,44 @@ static int co_close(lua_State *L) {
   return 2;
 }
 
+/* ---- xpcall ----------------------------------------------------------------------------------- */
+
+/* A handler runs with hooks off when the hook itself raised: one that loops could never be stopped.
+ * So an interrupt passes it by. Upvalue: the user's handler. */
+static int guarded_handler(lua_State *L) {
+  if (pending) return 1;
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  return lua_gettop(L);
+}
+
+static int xpcall_done(lua_State *L, int status, lua_KContext below) {
+  if (status == LUA_OK || status == LUA_YIELD) return lua_gettop(L) - (int)below;
+  lua_pushboolean(L, 0);
+  lua_insert(L, -2);
+  return 2;
+}
+
+/* xpcall(f, handler, ...) */
+static int l_xpcall(lua_State *L) {
+  luaL_checktype(L, 2, LUA_TFUNCTION);
+  lua_pushvalue(L, 2);
+  lua_pushcclosure(L, guarded_handler, 1);
+  lua_replace(L, 2);
+  lua_pushboolean(L, 1);
+  lua_pushvalue(L, 1);
+  lua_rotate(L, 3, 2); /* f, handler, true, f, arguments */
+  int status = lua_pcallk(L, lua_gettop(L) - 4, LUA_MULTRET, 2, 2, xpcall_done);
+  return xpcall_done(L, status, 2);
+}
+
 void dl_interrupt_open(lua_State *L) {
   static const luaL_Reg f[] = {
       {"resume", co_resume}, {"wrap", co_wrap}, {"close", co_close}, {NULL, NULL}};
   lua_getglobal(L, "coroutine");
   luaL_setfuncs(L, f, 0);
   lua_pop(L, 1);
+  lua_pushcfunction(L, l_xpcall);
+  lua_setglobal(L, "xpcall");
 }

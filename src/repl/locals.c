@@ -2,9 +2,11 @@
  *
  * For session.c. The text `local n = 1` becomes, on the same line,
  *
- *     local __dl_keep,m=... return function(...) local n = 1 __dl_keep(function() return n end,"n"); end
+ *     local __dl_keep,__dl_values,m =... return function(...) local n = 1 __dl_keep(function()
+ *       return n end,"n"); end
  *
- * where m is an earlier local that the text mentions. The registry's set of cells maps a name to a
+ * where m is an earlier local that the text mentions, and a last expression e becomes
+ * `return __dl_values(e)` (a bare `return e` would be a tail call, which hides the line). The registry's set of cells maps a name to a
  * Lua closure that has the variable as an upvalue; constants folded by the compiler have none and get a
  * closure of their own.
  *
@@ -73,20 +75,23 @@ static int keep(lua_State *L) {
   return 0;
 }
 
+static int values(lua_State *L) { return lua_gettop(L); }
+
 /* ---- text ----------------------------------------------------------------------------------- */
 
 typedef struct edit {
   luaL_Buffer *b;       /* NULL while only looking for the last value */
   const char *text;
   size_t done;          /* bytes of text already copied */
-  size_t last_value;    /* where the last statement begins, if it is an expression */
+  size_t value_at, value_end; /* the last statement, if it is an expression */
   bool has_value;
 } edit;
 
 static void find_value(void *ctx, const dl_stat *st) {
   edit *e = ctx;
   e->has_value = st->kind == DL_STAT_VALUE;
-  e->last_value = st->begin;
+  e->value_at = st->begin;
+  e->value_end = st->end;
 }
 
 static bool is_underscore(const char *text, const dl_stat *st, int i) {
@@ -122,13 +127,16 @@ static void add_keeps(void *ctx, const dl_stat *st) {
   luaL_addstring(e->b, ");");
 }
 
-/* Push `text` with the word return before its last expression. */
-static void push_returning(lua_State *L, const char *text, size_t len, size_t at) {
+/* Push `text` with `before` and `after` put around its last expression. */
+static void push_around(lua_State *L, const edit *e, size_t len, const char *before,
+                        const char *after) {
   luaL_Buffer b;
   luaL_buffinit(L, &b);
-  luaL_addlstring(&b, text, at);
-  luaL_addstring(&b, "return ");
-  luaL_addlstring(&b, text + at, len - at);
+  luaL_addlstring(&b, e->text, e->value_at);
+  luaL_addstring(&b, before);
+  luaL_addlstring(&b, e->text + e->value_at, e->value_end - e->value_at);
+  luaL_addstring(&b, after);
+  luaL_addlstring(&b, e->text + e->value_end, len - e->value_end);
   luaL_pushresult(&b);
 }
 
@@ -177,7 +185,7 @@ static void push_wrapped(lua_State *L, const char *text, size_t len, int cells, 
   luaL_Buffer b;
   edit e = {.b = &b, .text = text};
   luaL_buffinit(L, &b);
-  luaL_addstring(&b, "local __dl_keep");
+  luaL_addstring(&b, "local __dl_keep,__dl_values");
   for (int i = 1; i <= n; i++) {
     lua_rawgeti(L, names, i);
     const char *name = lua_tostring(L, -1);
@@ -187,7 +195,7 @@ static void push_wrapped(lua_State *L, const char *text, size_t len, int cells, 
     luaL_addstring(&b, name); /* anchored by the list */
     luaL_addstring(&b, fixed ? "<const>" : "");
   }
-  luaL_addstring(&b, "=... return function(...) ");
+  luaL_addstring(&b, " =... return function(...) ");
   dl_chunk_scan(text, len, add_keeps, &e);
   luaL_addlstring(&b, text + e.done, len - e.done);
   luaL_addstring(&b, "\n end");
@@ -198,6 +206,7 @@ static void push_wrapped(lua_State *L, const char *text, size_t len, int cells, 
 static void bind_locals(lua_State *L, int cells, int names, int n) {
   luaL_checkstack(L, n + 8, "too many locals");
   lua_pushcfunction(L, keep);
+  lua_pushcfunction(L, values);
   for (int i = 1; i <= n; i++) {
     lua_rawgeti(L, names, i);
     const char *name = lua_tostring(L, -1);
@@ -207,7 +216,7 @@ static void bind_locals(lua_State *L, int cells, int names, int n) {
     lua_replace(L, -3);
     lua_pop(L, 1);
   }
-  lua_call(L, n + 1, 1);
+  lua_call(L, n + 2, 1);
   for (int i = 1; i <= n; i++) {
     lua_rawgeti(L, names, i);
     const char *name = lua_tostring(L, -1);
@@ -251,30 +260,33 @@ static bool is_chunk(lua_State *L, const char *text, size_t len, const char *nam
   return false;
 }
 
+/* Compile the text so that its last expression is returned; false if it cannot be read so. */
+static bool compile_value(lua_State *L, const edit *e, size_t len, const char *name,
+                          bool *unfinished, int *status) {
+  size_t size;
+  push_around(L, e, len, "return ", "");
+  const char *with = lua_tolstring(L, -1, &size);
+  if (!is_chunk(L, with, size, name, unfinished)) return false;
+  push_around(L, e, len, "return __dl_values(", ")");
+  with = lua_tolstring(L, -1, &size);
+  *status = compile_wrapped(L, with, size, name);
+  return true;
+}
+
 int dl_locals_compile(lua_State *L, const char *text, size_t len, const char *name,
                       bool *unfinished) {
   edit e = {.text = text};
-  size_t size;
-  int base = lua_gettop(L);
+  int base = lua_gettop(L), status = LUA_ERRSYNTAX;
   *unfinished = false;
-  bool plain = is_chunk(L, text, len, name, unfinished); /* first, so that its message is the one told */
+  bool plain = is_chunk(L, text, len, name, unfinished); /* its message is the one that is told */
   if (plain) lua_pushnil(L);
   if (len == 0 || text[0] != LUA_SIGNATURE[0]) dl_chunk_scan(text, len, find_value, &e);
-  if (e.has_value) {
-    push_returning(L, text, len, e.last_value);
-    const char *with = lua_tolstring(L, -1, &size);
-    if (is_chunk(L, with, size, name, unfinished)) {
-      *unfinished = false;
-      int status = compile_wrapped(L, with, size, name);
-      lua_replace(L, base + 1);
-      lua_settop(L, base + 1);
-      return status;
-    }
+  bool value = e.has_value && compile_value(L, &e, len, name, unfinished, &status);
+  if (value || plain) {
+    *unfinished = false;
+    if (!value) status = compile_wrapped(L, text, len, name);
+    lua_replace(L, base + 1);
   }
   lua_settop(L, base + 1);
-  if (!plain) return LUA_ERRSYNTAX;
-  *unfinished = false;
-  int status = compile_wrapped(L, text, len, name);
-  lua_replace(L, base + 1);
   return status;
 }

@@ -3,7 +3,7 @@
  * For session.c. Two lines a frame: place and function, then the source line, read from the file
  * now. A line typed at the prompt is on the screen already and is not repeated.
  *
- * INVARIANT  Reads at most MAX_FRAMES frames and MAX_LINE bytes of a line, whatever the depth.
+ * INVARIANT  Shows at most MAX_FRAMES frames and MAX_LINE bytes of a line, whatever the depth.
  * MUST NOT   print. */
 #include "repl/trace.h"
 
@@ -15,7 +15,7 @@
 
 #include "repl/tree.h"
 
-enum { MAX_FRAMES = 10, TAIL_FRAMES = 4, MAX_LINE = 200 };
+enum { MAX_FRAMES = 10, TAIL_FRAMES = 4, MAX_LINE = 200, SPAN = 50 };
 
 /* Line n of the file behind "@file", blanks trimmed; false if it cannot be read. */
 static bool source_line(const char *source, int n, char buf[MAX_LINE]) {
@@ -56,11 +56,11 @@ static bool is_users(lua_State *L, lua_Debug *ar) {
 
 static void add_frame(lua_State *L, lua_Debug *ar, bool outermost, luaL_Buffer *b) {
   char line[MAX_LINE];
-  lua_getinfo(L, "Snl", ar);
+  lua_getinfo(L, "Snlt", ar);
   if (luaL_bufflen(b)) luaL_addchar(b, '\n');
   lua_pushfstring(L, "  at %s:%d", ar->short_src, ar->currentline);
   luaL_addvalue(b);
-  if (!outermost && *ar->what != 'm') {
+  if ((!outermost || ar->istailcall) && *ar->what != 'm') {
     luaL_addstring(b, " in ");
     if (defined_name(ar, line)) luaL_addstring(b, line);
     else if (ar->name) luaL_addstring(b, ar->name);
@@ -71,15 +71,33 @@ static void add_frame(lua_State *L, lua_Debug *ar, bool outermost, luaL_Buffer *
   luaL_addstring(b, line);
 }
 
-/* How many frames of the user's are there, and which level is the outermost of them? */
-static int count_users(lua_State *L, int level, int *outermost) {
+/* The outermost level. lua_getstack walks from the innermost, so that a deep stack is not visited
+ * level by level: doubling, then halving. */
+static int last_level(lua_State *L) {
   lua_Debug ar;
-  int n = 0;
-  *outermost = -1;
-  for (; lua_getstack(L, level, &ar); level++) {
-    if (!is_users(L, &ar)) continue;
-    *outermost = level;
-    n++;
+  int low = 1, high = 1;
+  while (lua_getstack(L, high, &ar)) {
+    low = high;
+    high *= 2;
+  }
+  while (low < high) {
+    int middle = low + (high - low) / 2;
+    if (lua_getstack(L, middle, &ar)) low = middle + 1;
+    else high = middle;
+  }
+  return high - 1;
+}
+
+/* The user's levels among level..last, innermost first; of a deep stack only both ends are looked
+ * at. Returns how many were found, *hidden: levels that were not looked at. */
+static int find_users(lua_State *L, int level, int *found, int *hidden) {
+  lua_Debug ar;
+  int last = last_level(L), n = 0;
+  *hidden = last - level + 1 > 2 * SPAN ? last - level + 1 - 2 * SPAN : 0;
+  int gap = *hidden ? level + SPAN : -1;
+  for (; level <= last && n < 2 * SPAN; level++) {
+    if (level == gap) level += *hidden;
+    if (lua_getstack(L, level, &ar) && is_users(L, &ar)) found[n++] = level;
   }
   return n;
 }
@@ -87,21 +105,20 @@ static int count_users(lua_State *L, int level, int *outermost) {
 void dl_trace_push(lua_State *L, int level) {
   lua_Debug ar;
   luaL_Buffer b;
-  int outermost, n = count_users(L, level, &outermost), seen = 0;
+  int found[2 * SPAN], hidden, n = find_users(L, level, found, &hidden);
+  int more = hidden + (n > MAX_FRAMES ? n - MAX_FRAMES : 0);
   luaL_buffinit(L, &b);
-  for (; n && lua_getstack(L, level, &ar); level++) {
-    if (!is_users(L, &ar)) continue;
-    seen++;
-    if (n > MAX_FRAMES && seen > MAX_FRAMES - TAIL_FRAMES && seen <= n - TAIL_FRAMES) {
-      if (seen == MAX_FRAMES - TAIL_FRAMES + 1) {
-        lua_pushfstring(L, "\n  ... %d more", n - MAX_FRAMES);
-        luaL_addvalue(&b);
-      }
-      continue;
+  for (int i = 0; i < n; i++) {
+    if (more && i == MAX_FRAMES - TAIL_FRAMES) {
+      lua_pushfstring(L, "\n  ... %d more", more);
+      luaL_addvalue(&b);
+      if (n > MAX_FRAMES) i = n - TAIL_FRAMES;
     }
+    if (!lua_getstack(L, found[i], &ar)) break;
+    lua_getinfo(L, "Sl", &ar);
     /* what was typed as one line says nothing more than itself */
-    if (level == outermost && ar.source[0] == '=' && ar.currentline == 1 && n == 1) break;
-    add_frame(L, &ar, level == outermost, &b);
+    if (n == 1 && ar.source[0] == '=' && ar.currentline == 1) break;
+    add_frame(L, &ar, i == n - 1, &b);
   }
   luaL_pushresult(&b);
 }
