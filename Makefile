@@ -5,16 +5,25 @@
 #   make asan       a build with ASan and UBSan in build-asan/
 #   make bench      ours beside PyTorch  make docs   make install PREFIX=/usr/local
 #
-# Variables: CC, WERROR=1 (CI), SAN=1 (used by asan), PREFIX, ONEDNN=0 (build without oneDNN).
+# Variables: CC, WERROR=1 (CI), SAN=1 (used by asan), PREFIX, DESTDIR, ONEDNN=0 (build without oneDNN),
+# LUA_CFLAGS and LUA_LIBS (where pkg-config does not know Lua 5.4).
 
 CC      ?= cc
 PREFIX  ?= /usr/local
 BUILD   ?= build
 BIN     ?= dlrepl
 OPT     ?= -O2
+JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 
-LUA_CFLAGS := $(shell pkg-config --cflags lua5.4 2>/dev/null || pkg-config --cflags lua-5.4 2>/dev/null)
-LUA_LIBS   := $(shell pkg-config --libs lua5.4 2>/dev/null || pkg-config --libs lua-5.4 2>/dev/null)
+# Lua 5.4 under the names that distributions give it
+LUA_PC  := $(shell for p in lua5.4 lua-5.4 lua54 lua; do \
+             pkg-config --exists "$$p >= 5.4" "$$p < 5.5" 2>/dev/null && { echo $$p; break; }; done)
+ifneq ($(LUA_PC),)
+LUA_CFLAGS ?= $(shell pkg-config --cflags $(LUA_PC))
+LUA_LIBS   ?= $(shell pkg-config --libs $(LUA_PC))
+endif
+LUA_CFLAGS ?= -I/usr/include/lua5.4
+LUA_LIBS   ?= -llua5.4
 
 WARN    := -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers
 ifdef WERROR
@@ -33,14 +42,14 @@ KFLAGS  := -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math
 ifdef SAN
 KFLAGS  := -O1 -ffp-contract=off -fno-math-errno -fno-trapping-math
 endif
-MACHINE := $(shell uname -m)
-ifeq ($(MACHINE),x86_64)
-ISAS    := base v3 v4
-endif
-ISAS    ?= base
+# Kernels are compiled once for each instruction set that the compiler knows; the machine picks.
 ISA_base :=
 ISA_v3   := -march=x86-64-v3
 ISA_v4   := -march=x86-64-v4 -mprefer-vector-width=512
+ISAS     := base
+ifeq ($(shell uname -m),x86_64)
+ISAS     += $(foreach i,v3 v4,$(shell $(CC) $(ISA_$(i)) -E -x c /dev/null >/dev/null 2>&1 && echo $(i)))
+endif
 
 ENGINE  := $(wildcard src/base/*.c src/mem/*.c src/tensor/*.c src/graph/*.c src/op/*.c src/grad/*.c)
 ONCE    := $(wildcard kernels/cpu/once/*.c)
@@ -52,38 +61,98 @@ ENGINE_O := $(ENGINE:%.c=$(BUILD)/%.o) $(ONCE:%.c=$(BUILD)/%.o) \
 FRONT_O  := $(FRONT:%.c=$(BUILD)/%.o)
 LIBS     := -lm -ldl -lpthread -lz -fopenmp
 
+ifneq ($(wildcard src/bind/bind.h),)
 all: $(BIN)
+else
+all: $(BUILD)/libdl.a
+endif
 
-$(BIN): $(FRONT_O) $(BUILD)/libdl.a
+# Objects depend on how they are compiled, libraries on which objects there are: these files change
+# only when that does. (A target that calls make again leaves it to that make.)
+FLAGS   := $(strip $(CC) $(BASE) $(OPT) | $(KFLAGS) | $(LUA_CFLAGS) | $(LDSAN) $(LUA_LIBS))
+OBJECTS := $(sort $(ENGINE_O) $(FRONT_O))
+ifeq ($(filter clean start test test-full asan,$(MAKECMDGOALS)),)
+$(shell mkdir -p $(BUILD))
+ifneq ($(FLAGS),$(strip $(file <$(BUILD)/flags)))
+$(file >$(BUILD)/flags,$(FLAGS))
+endif
+ifneq ($(OBJECTS),$(strip $(file <$(BUILD)/objects)))
+$(file >$(BUILD)/objects,$(OBJECTS))
+endif
+endif
+$(BUILD)/flags $(BUILD)/objects: ;
+
+$(BIN): $(FRONT_O) $(BUILD)/libdl.a $(BUILD)/objects
+	@mkdir -p $(@D)
 	$(CC) $(LDSAN) -rdynamic -o $@ $(FRONT_O) -Wl,--whole-archive $(BUILD)/libdl.a -Wl,--no-whole-archive $(LUA_LIBS) $(LIBS)
 
-$(BUILD)/libdl.a: $(ENGINE_O)
+$(BUILD)/libdl.a: $(ENGINE_O) $(BUILD)/objects
 	@rm -f $@
 	ar rcs $@ $(ENGINE_O)
 
-$(BUILD)/src/bind/%.o: src/bind/%.c
+$(BUILD)/src/bind/%.o: src/bind/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(OPT) $(LUA_CFLAGS) -c -o $@ $<
-$(BUILD)/src/repl/%.o: src/repl/%.c
+$(BUILD)/src/repl/%.o: src/repl/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(OPT) $(LUA_CFLAGS) -c -o $@ $<
-$(BUILD)/src/%.o: src/%.c
+$(BUILD)/src/%.o: src/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(OPT) -c -o $@ $<
-$(BUILD)/kernels/cpu/once/%.o: kernels/cpu/once/%.c
+$(BUILD)/kernels/cpu/once/%.o: kernels/cpu/once/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(OPT) -fopenmp -ffp-contract=off -c -o $@ $<
 define isa_rule
-$(BUILD)/kernels/$(1)/%.o: kernels/cpu/%.c
+$(BUILD)/kernels/$(1)/%.o: kernels/cpu/%.c $(BUILD)/flags
 	@mkdir -p $$(@D)
 	$$(CC) $$(BASE) $$(KFLAGS) $$(ISA_$(1)) -DDL_ISA=$(1) -DDL_ISA_$(1)=1 -c -o $$@ $$<
 endef
 $(foreach i,$(ISAS),$(eval $(call isa_rule,$(i))))
 
+# ---- the two commands --------------------------------------------------------------------------
+start:
+	@sh .ci/setup.sh start
+	@sh .ci/build.sh $(MAKE) -j$(JOBS) all
+	@if [ -t 0 ]; then ./dlrepl; else ./dlrepl lessons/tour.lua; fi
+
+test:
+	@sh .ci/setup.sh test
+	@sh .ci/build.sh $(MAKE) -j$(JOBS) all test-c-build
+	@$(MAKE) --no-print-directory check
+
+test-full:
+	@sh .ci/setup.sh test
+	@sh .ci/build.sh $(MAKE) -j$(JOBS) all test-c-build
+	@$(MAKE) --no-print-directory check FULL=1
+
+# ---- further targets -----------------------------------------------------------------------------
+test-cli: $(BIN)
+	$(PROVE) tests/cli
+
+asan:
+	@$(MAKE) --no-print-directory SAN=1 BUILD=build-asan BIN=build-asan/dlrepl all
+
+bench: $(BIN)
+	python3 tests/bench/run.py
+
+docs: $(BIN)
+	./$(BIN) docs/make_ops.lua src/op/ops.def >docs/ops.md.new
+	mv docs/ops.md.new docs/ops.md
+
+SHARE   := $(DESTDIR)$(PREFIX)/share/dlrepl
+install: $(BIN)
+	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)
+	install -m 755 $(BIN) $(DESTDIR)$(PREFIX)/bin/dlrepl
+	cp -R lua lessons docs README.md LICENSE $(SHARE)/
+
+# tests.mk adds its own sets to TEST_SETS
+TEST_SETS := test-style test-c test-lua test-cli
 -include tests/tests.mk
 -include $(ENGINE_O:.o=.d) $(FRONT_O:.o=.d)
+
+check: $(TEST_SETS)
 
 clean:
 	rm -rf build build-* dlrepl
 
-.PHONY: all clean
+.PHONY: all start test test-full test-cli check asan bench docs install clean
