@@ -1,0 +1,268 @@
+/* error.c -- failures and warnings as Lua sees them
+ *
+ * A failure is a table {class, message, kind, op, operands, notes, traceback} whose tostring begins
+ * with PyTorch's line. Raised by dl_raise from dl_err, by dl_throw from a text, and by Lua code
+ * through dlrepl.error{…} or dlrepl.raise{…}.
+ *
+ * INVARIANT  Operands are described in words: a caught error keeps no tensor alive.
+ * MUST NOT   be called while the caller owns anything: it jumps. */
+#include "bind/bind.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char error_key = 0, parked_key = 0;
+
+/* ---- building ----------------------------------------------------------------------------------- */
+static void set_str(lua_State *L, const char *key, const char *v) {
+  if (v == NULL || *v == 0) return;
+  lua_pushstring(L, v);
+  lua_setfield(L, -2, key);
+}
+
+static void set_notes(lua_State *L, const char *notes) {
+  lua_newtable(L);
+  for (int i = 1; *notes; i++) {
+    size_t n = strcspn(notes, "\n");
+    lua_pushlstring(L, notes, n);
+    lua_rawseti(L, -2, i);
+    notes += n + (notes[n] == '\n');
+  }
+  lua_setfield(L, -2, "notes");
+}
+
+/* the error table on top gets its metatable and the traceback of now */
+static void finish(lua_State *L) {
+  luaL_traceback(L, L, NULL, 1);
+  lua_setfield(L, -2, "traceback");
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &error_key);
+  lua_setmetatable(L, -2);
+}
+
+static void push_error(lua_State *L) {
+  lua_createtable(L, 0, 7);
+  set_str(L, "class", dl_class_name(dl_err.cls));
+  lua_pushstring(L, dl_err.message);
+  lua_setfield(L, -2, "message");
+  set_str(L, "kind", dl_kind_name(dl_err.kind));
+  set_str(L, "op", dl_err.op);
+  set_notes(L, dl_err.notes);
+  finish(L);
+}
+
+int dl_raise(lua_State *L, dl_status st) {
+  luaL_checkstack(L, 8, "error");
+  if (st == DL_E_CALLBACK && lua_rawgetp(L, LUA_REGISTRYINDEX, &parked_key) != LUA_TNIL) {
+    lua_pushnil(L);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &parked_key);
+    return lua_error(L);
+  }
+  push_error(L);
+  return lua_error(L);
+}
+
+int dl_throw(lua_State *L, dl_class cls, dl_status kind, const char *fmt, ...) {
+  char text[DL_MESSAGE_MAX];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(text, sizeof text, fmt, ap);
+  va_end(ap);
+  return dl_raise(L, dl_fail(cls, kind, "%s", text));
+}
+
+dl_status dl_park_error(lua_State *L) {
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &parked_key);
+  return dl_fail(DL_RuntimeError, DL_E_CALLBACK, "a Lua callback failed");
+}
+
+/* ---- reading --------------------------------------------------------------------------------------- */
+static void add_lines(lua_State *L, luaL_Buffer *b, int err, const char *key) {
+  /* the buffer owns the top of the stack: strings are copied through a plain char pointer */
+  lua_getfield(L, err, key);
+  if (lua_istable(L, -1)) {
+    lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+    for (lua_Integer i = 1; i <= n; i++) {
+      lua_rawgeti(L, -1, i);
+      size_t len;
+      const char *s = lua_tolstring(L, -1, &len);
+      lua_pushfstring(L, "\n  %s", s ? s : "");
+      lua_remove(L, -2);
+      lua_insert(L, -2);
+    }
+    lua_pop(L, 1);
+    lua_concat(L, (int)n);
+  } else {
+    lua_pop(L, 1);
+    lua_pushliteral(L, "");
+  }
+  (void)b;
+}
+
+static int l_tostring(lua_State *L) {
+  lua_settop(L, 1);
+  lua_getfield(L, 1, "class");
+  lua_pushliteral(L, ": ");
+  lua_getfield(L, 1, "message");
+  if (lua_tostring(L, -1) && *lua_tostring(L, -1) == 0) {
+    lua_settop(L, 2);
+  } else {
+    lua_concat(L, 3);
+  }
+  add_lines(L, NULL, 1, "operands");
+  add_lines(L, NULL, 1, "notes");
+  lua_concat(L, 3);
+  return 1;
+}
+
+static int l_concat(lua_State *L) {
+  luaL_tolstring(L, 1, NULL);
+  luaL_tolstring(L, 2, NULL);
+  lua_concat(L, 2);
+  return 1;
+}
+
+/* dlrepl.error{class=, message=, kind=, notes=} or dlrepl.error(class, message) -> error value */
+static int l_error(lua_State *L) {
+  if (lua_isstring(L, 1)) {
+    lua_createtable(L, 0, 4);
+    lua_pushvalue(L, 1);
+    lua_setfield(L, -2, "class");
+    lua_pushvalue(L, 2);
+    lua_setfield(L, -2, "message");
+  } else {
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 1);
+  }
+  static const char *const dflt[][2] = {
+    {"class", "RuntimeError"}, {"message", ""}, {"kind", "argument"}};
+  for (int i = 0; i < 3; i++) {
+    if (lua_getfield(L, -1, dflt[i][0]) == LUA_TNIL) {
+      lua_pushstring(L, dflt[i][1]);
+      lua_setfield(L, -3, dflt[i][0]);
+    }
+    lua_pop(L, 1);
+  }
+  if (lua_getfield(L, -1, "notes") == LUA_TSTRING) {
+    set_notes(L, "");
+    lua_pop(L, 1);
+    lua_getfield(L, -1, "notes");
+    lua_createtable(L, 1, 0);
+    lua_insert(L, -2);
+    lua_rawseti(L, -2, 1);
+    lua_setfield(L, -2, "notes");
+  } else {
+    lua_pop(L, 1);
+  }
+  finish(L);
+  return 1;
+}
+
+static int l_raise(lua_State *L) {
+  l_error(L);
+  return lua_error(L);
+}
+
+/* ---- names ------------------------------------------------------------------------------------------- */
+const char *dl_type_name(lua_State *L, int i) {
+  switch (lua_type(L, i)) {
+    case LUA_TNONE:
+    case LUA_TNIL: return "NoneType";
+    case LUA_TBOOLEAN: return "bool";
+    case LUA_TNUMBER: return lua_isinteger(L, i) ? "int" : "float";
+    case LUA_TSTRING: return "str";
+    case LUA_TFUNCTION: return "function";
+    case LUA_TTABLE:
+      if (dl_is_size(L, i)) return "torch.Size";
+      if (dl_is_list(L, i)) return "list";
+      if (luaL_getmetafield(L, i, "__name") == LUA_TSTRING) {
+        const char *s = lua_tostring(L, -1);
+        lua_pop(L, 1); /* stays alive in the metatable */
+        return s;
+      }
+      return dl_is_keywords(L, i) ? "dict" : "table";
+    case LUA_TUSERDATA: {
+      dl_box *b = dl_object(L, i, &dl_t_tensor);
+      if (b) return b->t && b->t->is_param ? "Parameter" : "Tensor";
+      if (luaL_getmetafield(L, i, "__name") == LUA_TSTRING) {
+        const char *s = lua_tostring(L, -1);
+        lua_pop(L, 1);
+        return s;
+      }
+      return "userdata";
+    }
+    default: return luaL_typename(L, i);
+  }
+}
+
+static int distance(const char *a, const char *b) {
+  int la = (int)strlen(a), lb = (int)strlen(b);
+  if (la > 40 || lb > 40 || la - lb > 3 || lb - la > 3) return 99;
+  int d[42][42];
+  for (int i = 0; i <= la; i++) d[i][0] = i;
+  for (int j = 0; j <= lb; j++) d[0][j] = j;
+  for (int i = 1; i <= la; i++)
+    for (int j = 1; j <= lb; j++) {
+      int c = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+      if (d[i - 1][j] + 1 < c) c = d[i - 1][j] + 1;
+      if (d[i][j - 1] + 1 < c) c = d[i][j - 1] + 1;
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && d[i - 2][j - 2] + 1 < c)
+        c = d[i - 2][j - 2] + 1;
+      d[i][j] = c;
+    }
+  return d[la][lb];
+}
+
+const char *dl_nearest(lua_State *L, int tbl, const char *name) {
+  tbl = lua_absindex(L, tbl);
+  const char *best = NULL;
+  int limit = strlen(name) <= 3 ? 1 : strlen(name) <= 6 ? 2 : 3, least = limit + 1;
+  for (lua_pushnil(L); lua_next(L, tbl); lua_pop(L, 1)) {
+    if (lua_type(L, -2) != LUA_TSTRING) continue;
+    const char *key = lua_tostring(L, -2);
+    int d = distance(name, key);
+    if (d < least || (d == least && best && strcmp(key, best) < 0)) {
+      least = d;
+      best = key;
+    }
+  }
+  return best;
+}
+
+const char *dl_here(lua_State *L, char *buf, size_t cap) {
+  lua_Debug ar;
+  snprintf(buf, cap, "?");
+  for (int level = 0; L && lua_getstack(L, level, &ar); level++) {
+    if (lua_getinfo(L, "Sl", &ar) && ar.currentline > 0) {
+      snprintf(buf, cap, "%s:%d", ar.short_src, ar.currentline);
+      break;
+    }
+  }
+  return buf;
+}
+
+static void warn_line(const char *category, const char *text) {
+  char place[256];
+  fflush(stdout);
+  fprintf(stderr, "%s: %s: %s\n", dl_here(dl_lua, place, sizeof place), category, text);
+}
+
+/* dlrepl.warn(text [, category]) */
+static int l_warn(lua_State *L) {
+  dl_lua = L;
+  dl_warn(false, luaL_optstring(L, 2, "UserWarning"), "%s", luaL_checkstring(L, 1));
+  return 0;
+}
+
+void dl_error_open(lua_State *L, int dlrepl) {
+  static const luaL_Reg meta[] = {{"__tostring", l_tostring}, {"__concat", l_concat}, {NULL, NULL}};
+  static const luaL_Reg funcs[] = {
+    {"error", l_error}, {"raise", l_raise}, {"warn", l_warn}, {NULL, NULL}};
+  lua_newtable(L);
+  dl_set_funcs(L, -1, meta);
+  lua_pushliteral(L, "dlrepl.error");
+  lua_setfield(L, -2, "__name");
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &error_key);
+  dl_set_funcs(L, dlrepl, funcs);
+  if (dl_warn_sink == NULL) dl_warn_sink = warn_line;
+}
