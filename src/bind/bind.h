@@ -110,6 +110,7 @@ typedef struct dl_args {         /* one call; reading fills arg[] in schema orde
   dl_arg arg[DL_MAX_PARAM];
   int at[DL_MAX_PARAM];          /* stack index each came from, 0 = default */
   int out;                       /* stack index of out=, 0 = none */
+  uint32_t any;                  /* bit k: parameter k takes any Lua value; see at[k] */
   int n_int, n_ts;
   int64_t ints[40];
   dl_tensor *ts[16];
@@ -120,7 +121,7 @@ void dl_args_begin(lua_State *L, dl_args *a, const char *name, bool method);
  * Lists are kept in the struct or in userdata pushed on the stack. */
 int dl_args_read(dl_args *a, const dl_schema *const *s, int n, bool out_ok);
 /* The same for a hand-written function: one or more schema texts, parsed once. */
-typedef struct dl_sig { const char *text; dl_schema *parsed; } dl_sig;
+typedef struct dl_sig { const char *text; uint32_t any; dl_schema *parsed; } dl_sig;
 int dl_args_sig(lua_State *L, dl_args *a, dl_sig *sig, int n, bool method);
 /* argfail.c */
 int dl_args_explain(dl_args *a, const dl_schema *const *s, int n, bool out_ok);
@@ -174,9 +175,9 @@ const dl_prop *dl_prop_at(int64_t id);
 /* index.c */
 int dl_getitem(lua_State *L);                            /* (x, key) on the stack */
 int dl_setitem(lua_State *L);                            /* (x, key, value) */
-/* make.c: read a nested table, number, boolean … into the shell. */
-typedef struct dl_make { dl_dtype dtype; bool dtype_given; } dl_make;
-dl_status dl_make_read(lua_State *L, int i, dl_dtype want, dl_tensor **out);
+/* make.c: a number, boolean, nested list, array or 0-dim tensors at i become a tensor in the shell;
+ * want = DL_NODTYPE infers the dtype. Raises as torch.tensor does. */
+void dl_make_read(lua_State *L, int i, dl_dtype want, dl_box *shell);
 int dl_push_item(lua_State *L, const dl_tensor *t, const char *p); /* one element as a Lua value */
 int dl_push_tolist(lua_State *L, dl_tensor *t);
 /* print.c: push the text of a tensor. prefix: "tensor(" or "array(" */

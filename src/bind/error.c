@@ -77,41 +77,37 @@ dl_status dl_park_error(lua_State *L) {
 }
 
 /* ---- reading --------------------------------------------------------------------------------------- */
-static void add_lines(lua_State *L, luaL_Buffer *b, int err, const char *key) {
-  /* the buffer owns the top of the stack: strings are copied through a plain char pointer */
-  lua_getfield(L, err, key);
-  if (lua_istable(L, -1)) {
-    lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
-    for (lua_Integer i = 1; i <= n; i++) {
-      lua_rawgeti(L, -1, i);
-      size_t len;
-      const char *s = lua_tolstring(L, -1, &len);
-      lua_pushfstring(L, "\n  %s", s ? s : "");
-      lua_remove(L, -2);
-      lua_insert(L, -2);
-    }
+/* push "\n  line" for each string of err[key]; how many were pushed */
+static int push_lines(lua_State *L, int err, const char *key) {
+  if (lua_getfield(L, err, key) != LUA_TTABLE) {
     lua_pop(L, 1);
-    lua_concat(L, (int)n);
-  } else {
-    lua_pop(L, 1);
-    lua_pushliteral(L, "");
+    return 0;
   }
-  (void)b;
+  int list = lua_gettop(L), n = (int)lua_rawlen(L, list);
+  if (n > 20) n = 20;
+  luaL_checkstack(L, n + 4, "error lines");
+  for (int i = 1; i <= n; i++) {
+    lua_rawgeti(L, list, i);
+    const char *text = lua_tostring(L, -1);
+    lua_pushfstring(L, "\n  %s", text ? text : "");
+    lua_remove(L, -2);
+  }
+  lua_remove(L, list);
+  return n;
 }
 
 static int l_tostring(lua_State *L) {
   lua_settop(L, 1);
   lua_getfield(L, 1, "class");
-  lua_pushliteral(L, ": ");
   lua_getfield(L, 1, "message");
-  if (lua_tostring(L, -1) && *lua_tostring(L, -1) == 0) {
-    lua_settop(L, 2);
-  } else {
-    lua_concat(L, 3);
+  const char *text = lua_tostring(L, -1);
+  if (text && *text) {
+    lua_pushliteral(L, ": ");
+    lua_insert(L, -2);
   }
-  add_lines(L, NULL, 1, "operands");
-  add_lines(L, NULL, 1, "notes");
-  lua_concat(L, 3);
+  push_lines(L, 1, "operands");
+  push_lines(L, 1, "notes");
+  lua_concat(L, lua_gettop(L) - 1);
   return 1;
 }
 

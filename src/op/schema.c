@@ -133,7 +133,7 @@ static void special(dl_schema *out) {
   }
 }
 
-static void parse(const char *s, dl_schema *out) {
+void dl_schema_parse(const char *s, dl_schema *out) {
   s = word(s, out->name, sizeof out->name);
   if (*s == '.') s = word(s + 1, out->overload, sizeof out->overload);
   s = skip(s + 1);
@@ -155,7 +155,7 @@ const dl_schema *dl_op_schema(dl_opid op) {
   if (!parsed[op]) {
     dl_schema *s = calloc(1, sizeof *s);
     if (!s) return &none;
-    parse(dl_ops[op].schema_text, s);
+    dl_schema_parse(dl_ops[op].schema_text, s);
     parsed[op] = s;
   }
   return parsed[op];
