@@ -53,8 +53,8 @@ static void push_error(lua_State *L) {
 
 int dl_raise(lua_State *L, dl_status st) {
   luaL_checkstack(L, 8, "error");
-  if (st == DL_E_CALLBACK && lua_rawgetp(L, LUA_REGISTRYINDEX, &parked_key) != LUA_TNIL) {
-    lua_pushnil(L);
+  if (st == DL_E_CALLBACK && lua_rawgetp(L, LUA_REGISTRYINDEX, &parked_key) != LUA_TBOOLEAN) {
+    lua_pushboolean(L, 0);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &parked_key);
     return lua_error(L);
   }
@@ -72,6 +72,10 @@ int dl_throw(lua_State *L, dl_class cls, dl_status kind, const char *fmt, ...) {
 }
 
 dl_status dl_park_error(lua_State *L) {
+  if (lua_isboolean(L, -1)) {             /* false marks an empty slot: error(false) becomes a text */
+    lua_pop(L, 1);
+    lua_pushliteral(L, "error(boolean)");
+  }
   lua_rawsetp(L, LUA_REGISTRYINDEX, &parked_key);
   return dl_fail(DL_RuntimeError, DL_E_CALLBACK, "a Lua callback failed");
 }
@@ -260,5 +264,7 @@ void dl_error_open(lua_State *L, int dlrepl) {
   lua_setfield(L, -2, "__name");
   lua_rawsetp(L, LUA_REGISTRYINDEX, &error_key);
   dl_set_funcs(L, dlrepl, funcs);
+  lua_pushboolean(L, 0);                  /* the key exists: parking an error never allocates */
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &parked_key);
   if (dl_warn_sink == NULL) dl_warn_sink = warn_line;
 }

@@ -208,9 +208,9 @@ static void collect(dl_tensor *t, suffix *s) {
     snprintf(s->text[s->n++], 160, "dtype=torch.%s", dl_dtypes[t->dtype].name);
   }
   dl_node *fn = NULL;
-  if (t->grad_fn && dl_tensor_grad_fn(t, &fn) == DL_OK && fn)
+  if (dl_tensor_grad_fn(t, &fn) == DL_OK && fn)
     snprintf(s->text[s->n++], 160, "grad_fn=<%s>", dl_node_name(fn));
-  else if (t->requires_grad) snprintf(s->text[s->n++], 160, "requires_grad=True");
+  else if (dl_tensor_wants_grad(t)) snprintf(s->text[s->n++], 160, "requires_grad=True");
 }
 
 void dl_push_text(lua_State *L, dl_tensor *t) {

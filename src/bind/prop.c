@@ -33,7 +33,7 @@ static int push_bool(lua_State *L, bool v) {
   return 1;
 }
 static int get_is_leaf(lua_State *L, dl_tensor *t) { return push_bool(L, dl_tensor_is_leaf(t)); }
-static int get_requires_grad(lua_State *L, dl_tensor *t) { return push_bool(L, t->requires_grad); }
+static int get_requires_grad(lua_State *L, dl_tensor *t) { return push_bool(L, dl_tensor_wants_grad(t)); }
 static int get_is_cuda(lua_State *L, dl_tensor *t) { return push_bool(L, t->dev.type == DL_CUDA); }
 static int get_is_mps(lua_State *L, dl_tensor *t) { return push_bool(L, t->dev.type == DL_MPS); }
 static int get_is_cpu(lua_State *L, dl_tensor *t) { return push_bool(L, t->dev.type == DL_CPU); }
@@ -80,10 +80,8 @@ static int get_grad(lua_State *L, dl_tensor *t) {
 
 static int get_grad_fn(lua_State *L, dl_tensor *t) {
   dl_node *n = NULL;
-  if (t->grad_fn) {
-    dl_status st = dl_tensor_grad_fn(t, &n);
-    if (st != DL_OK) return dl_raise(L, st);
-  }
+  dl_status st = dl_tensor_grad_fn(t, &n);
+  if (st != DL_OK) return dl_raise(L, st);
   dl_push_node(L, n);
   return 1;
 }
@@ -189,20 +187,8 @@ static int set_data(lua_State *L, dl_tensor *t) {
 static int set_requires_grad(lua_State *L, dl_tensor *t) {
   if (!lua_isboolean(L, 3))
     return dl_throw(L, DL_RuntimeError, DL_E_ARGUMENT, "requires_grad must be a bool");
-  bool want = lua_toboolean(L, 3);
-  if (t->grad_fn && !want)
-    return dl_throw(L, DL_RuntimeError, DL_E_AUTOGRAD,
-                    "you can only change requires_grad flags of leaf variables. If you want to use a "
-                    "computed variable in a subgraph that doesn't require differentiation use "
-                    "var_no_grad = var.detach().");
-  if (want && !dl_dtype_is_float((dl_dtype)t->dtype))
-    return dl_throw(L, DL_RuntimeError, DL_E_AUTOGRAD,
-                    "only Tensors of floating point dtype can require gradients");
-  if (want && t->inference && !(dl_mode & DL_MODE_INFERENCE))
-    return dl_throw(L, DL_RuntimeError, DL_E_AUTOGRAD,
-                    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
-  if (!t->grad_fn) t->requires_grad = want;
-  return 0;
+  dl_status st = dl_tensor_set_requires_grad(t, lua_toboolean(L, 3));
+  return st == DL_OK ? 0 : dl_raise(L, st);
 }
 
 static const dl_prop props[] = {

@@ -1,0 +1,201 @@
+/* modes.c -- no_grad, enable_grad, inference_mode, anomaly mode: function form and guard form
+ *
+ *     torch.no_grad(function() … end)        local _ <close> = torch.no_grad()
+ *
+ * INVARIANT  A guard restores the mode it found, once. What set_grad_enabled and
+ *            set_detect_anomaly set stays; what a guard set ends with the line (dl_bind_settle).
+ * MUST NOT   be left by an error with the mode changed: the function form marks its guard to be
+ *            closed before it calls. */
+#include "bind/bind.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define GRAD_BITS (DL_MODE_NO_GRAD | DL_MODE_INFERENCE | DL_MODE_ANOMALY)
+
+void dl_saved_hooks_push(lua_State *L, int pack, int unpack);
+void dl_saved_hooks_pop(lua_State *L);
+
+typedef struct guard {
+  unsigned saved;                /* the bits of GRAD_BITS before */
+  uint8_t open, hooks;           /* hooks: saved-tensor hooks were pushed */
+} guard;
+
+static unsigned base_mode;       /* what set_… functions asked for */
+static int n_open;
+static char first_open[200];     /* where the oldest open guard was made */
+
+static void restore(unsigned bits) { dl_mode = (dl_mode & ~(unsigned)GRAD_BITS) | bits; }
+
+static int l_guard_close(lua_State *L) {
+  guard *g = luaL_checkudata(L, 1, "torch.guard");
+  if (!g->open) return 0;
+  g->open = 0;
+  if (n_open > 0) n_open--;
+  restore(g->saved);
+  if (g->hooks) dl_saved_hooks_pop(L);
+  return 0;
+}
+
+static guard *push_guard(lua_State *L) {
+  guard *g = lua_newuserdatauv(L, sizeof *g, 0);
+  memset(g, 0, sizeof *g);
+  g->saved = dl_mode & GRAD_BITS;
+  if (luaL_newmetatable(L, "torch.guard")) {
+    static const luaL_Reg meta[] = {{"__close", l_guard_close}, {"__exit", l_guard_close}, {NULL, NULL}};
+    dl_set_funcs(L, -1, meta);
+  }
+  lua_setmetatable(L, -2);
+  return g;
+}
+
+/* Open a guard with the given bits; with a function at index fn, call it with the arguments behind. */
+static int enter(lua_State *L, unsigned bits, int fn) {
+  guard *g = push_guard(L);
+  if (n_open == 0) dl_here(L, first_open, sizeof first_open);
+  n_open++;
+  g->open = 1;
+  restore(bits);
+  if (!lua_isfunction(L, fn)) return 1;
+  int at = lua_gettop(L);
+  lua_toclose(L, at);
+  int nargs = at - fn - 1;
+  for (int i = fn; i < at; i++) lua_pushvalue(L, i);
+  lua_call(L, nargs, LUA_MULTRET);
+  int n = lua_gettop(L) - at;
+  lua_pushcfunction(L, l_guard_close);    /* closed now, so that results come after the restore */
+  lua_pushvalue(L, at);
+  lua_call(L, 1, 0);
+  return n;
+}
+
+static unsigned now(void) { return dl_mode & GRAD_BITS; }
+
+static int l_no_grad(lua_State *L) { return enter(L, now() | DL_MODE_NO_GRAD, 1); }
+static int l_enable_grad(lua_State *L) { return enter(L, now() & ~(unsigned)DL_MODE_NO_GRAD, 1); }
+
+/* leading boolean (or {mode=…}) of inference_mode, set_grad_enabled, …; *fn: where a function stands */
+static bool read_mode(lua_State *L, const char *name, bool dflt, bool required, int *fn) {
+  *fn = 1;
+  if (lua_isboolean(L, 1)) {
+    *fn = 2;
+    return lua_toboolean(L, 1);
+  }
+  if (dl_is_keywords(L, 1)) {
+    *fn = 2;
+    if (lua_getfield(L, 1, "mode") == LUA_TBOOLEAN) dflt = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return dflt;
+  }
+  if (required || (!lua_isnoneornil(L, 1) && !lua_isfunction(L, 1)))
+    dl_type_error(L, "%s(): argument 'mode' must be bool, not %s", name, dl_type_name(L, 1));
+  return dflt;
+}
+
+static int l_inference_mode(lua_State *L) {
+  int fn;
+  bool on = read_mode(L, "inference_mode", true, false, &fn);
+  return enter(L, on ? now() | DL_MODE_INFERENCE : now() & ~(unsigned)DL_MODE_INFERENCE, fn);
+}
+
+/* takes effect at once and stays; as a guard or with a function it is undone */
+static int set_bit(lua_State *L, unsigned bit, bool on, int fn) {
+  unsigned bits = on ? now() | bit : now() & ~bit;
+  if (lua_isfunction(L, fn)) return enter(L, bits, fn);
+  guard *g = push_guard(L);
+  g->open = 1;
+  n_open++;
+  restore(bits);
+  base_mode = on ? base_mode | bit : base_mode & ~bit;
+  return 1;
+}
+
+static int l_set_grad_enabled(lua_State *L) {
+  int fn;
+  bool on = read_mode(L, "set_grad_enabled", true, true, &fn);
+  return set_bit(L, DL_MODE_NO_GRAD, !on, fn);
+}
+
+static int l_set_detect_anomaly(lua_State *L) {
+  int fn;
+  bool on = read_mode(L, "set_detect_anomaly", true, true, &fn);
+  return set_bit(L, DL_MODE_ANOMALY, on, fn);
+}
+
+static int l_detect_anomaly(lua_State *L) {
+  int fn;
+  read_mode(L, "detect_anomaly", true, false, &fn);
+  dl_lua = L;
+  dl_warn(true, "UserWarning",
+          "Anomaly Detection has been enabled. This mode will increase the runtime and should only be "
+          "enabled for debugging.");
+  return enter(L, now() | DL_MODE_ANOMALY, fn);
+}
+
+static int l_is_grad_enabled(lua_State *L) {
+  lua_pushboolean(L, dl_grad_enabled());
+  return 1;
+}
+static int l_is_inference_mode_enabled(lua_State *L) {
+  lua_pushboolean(L, (dl_mode & DL_MODE_INFERENCE) != 0);
+  return 1;
+}
+static int l_is_anomaly_enabled(lua_State *L) {
+  lua_pushboolean(L, (dl_mode & DL_MODE_ANOMALY) != 0);
+  return 1;
+}
+
+/* torch.autograd.graph.saved_tensors_hooks(pack, unpack [, function]) */
+static int l_saved_tensors_hooks(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  luaL_checktype(L, 2, LUA_TFUNCTION);
+  if (lua_isfunction(L, 3)) {
+    int n = lua_gettop(L);
+    lua_pushvalue(L, 1);
+    lua_pushvalue(L, 2);
+    (void)n;
+    lua_settop(L, n);
+  }
+  dl_saved_hooks_push(L, 1, 2);
+  guard *g = push_guard(L);
+  g->open = g->hooks = 1;
+  n_open++;
+  if (!lua_isfunction(L, 3)) return 1;
+  int at = lua_gettop(L);
+  lua_toclose(L, at);
+  for (int i = 3; i < at; i++) lua_pushvalue(L, i);
+  lua_call(L, at - 4, LUA_MULTRET);
+  int n = lua_gettop(L) - at;
+  lua_pushcfunction(L, l_guard_close);
+  lua_pushvalue(L, at);
+  lua_call(L, 1, 0);
+  return n;
+}
+
+bool dl_bind_settle(lua_State *L, char *where, size_t cap) {
+  bool left = now() != base_mode;
+  if (left) snprintf(where, cap, "%s", first_open);
+  restore(base_mode);
+  n_open = 0;
+  dl_lua = L;
+  return left;
+}
+
+void dl_modes_open(lua_State *L, int torch, int autograd) {
+  static const luaL_Reg both[] = {
+    {"no_grad", l_no_grad}, {"enable_grad", l_enable_grad}, {"inference_mode", l_inference_mode},
+    {"set_grad_enabled", l_set_grad_enabled}, {NULL, NULL}};
+  static const luaL_Reg own[] = {
+    {"is_grad_enabled", l_is_grad_enabled}, {"is_inference_mode_enabled", l_is_inference_mode_enabled},
+    {"is_anomaly_enabled", l_is_anomaly_enabled}, {NULL, NULL}};
+  static const luaL_Reg grad[] = {
+    {"set_detect_anomaly", l_set_detect_anomaly}, {"detect_anomaly", l_detect_anomaly}, {NULL, NULL}};
+  dl_set_funcs(L, torch, both);
+  dl_set_funcs(L, torch, own);
+  dl_set_funcs(L, autograd, both);
+  dl_set_funcs(L, autograd, grad);
+  lua_newtable(L);
+  lua_pushcfunction(L, l_saved_tensors_hooks);
+  lua_setfield(L, -2, "saved_tensors_hooks");
+  lua_setfield(L, autograd, "graph");
+}

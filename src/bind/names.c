@@ -1,0 +1,344 @@
+/* names.c -- the global names: torch, F, nn, optim, np, torchvision, Dataset …, dlrepl
+ *
+ * What is written in Lua is loaded when first used: the global table, torch, F and dlrepl each look
+ * a missing name up among the modules of lua/.
+ *
+ * INVARIANT  The names live in a table behind _G, so that assigning to one is seen (and warned about
+ *            once); a module that does not exist leaves the name nil.
+ * MUST NOT   know what the modules contain. */
+#include "bind/bind.h"
+
+#include <math.h>
+#include <string.h>
+
+int dl_is_parameter(lua_State *L);
+
+/* ---- loading ---------------------------------------------------------------------------------------- */
+/* Push require(name), or false where there is no such file. */
+static bool load_module(lua_State *L, const char *name) {
+  lua_getglobal(L, "package");
+  lua_getfield(L, -1, "loaded");
+  bool have = lua_getfield(L, -1, name) != LUA_TNIL;
+  lua_pop(L, 2);
+  if (!have) {
+    lua_getfield(L, -1, "searchpath");
+    lua_pushstring(L, name);
+    lua_getfield(L, -3, "path");
+    lua_call(L, 2, 1);
+    have = lua_isstring(L, -1);
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  if (!have) return false;
+  lua_getglobal(L, "require");
+  lua_pushstring(L, name);
+  lua_call(L, 1, 1);
+  return true;
+}
+
+static int no_attribute(lua_State *L, const char *module, int tbl, const char *key) {
+  dl_fail(DL_AttributeError, DL_E_ARGUMENT, "module '%s' has no attribute '%s'", module, key);
+  const char *near = dl_nearest(L, tbl, key);
+  if (near) dl_note("did you mean '%s'?", near);
+  return dl_raise(L, DL_E_ARGUMENT);
+}
+
+/* functions that a module of another name adds to torch */
+static const char *const torch_homes[][2] = {
+  {"save", "torch.serialization"}, {"load", "torch.serialization"}, {"autocast", "torch.amp"},
+  {"compile", "torch.compiler"}, {"nn", "torch.nn"},
+};
+
+/* the loader of a table: upvalue 1 its name, "torch" */
+static int l_lazy(lua_State *L) {
+  const char *module = lua_tostring(L, lua_upvalueindex(1));
+  if (lua_type(L, 2) != LUA_TSTRING) return 0;
+  const char *key = lua_tostring(L, 2);
+  if (!strncmp(key, "__", 2)) return 0;
+  for (size_t i = 0; i < sizeof torch_homes / sizeof *torch_homes; i++) {
+    if (strcmp(module, "torch") || strcmp(key, torch_homes[i][0])) continue;
+    if (load_module(L, torch_homes[i][1])) {
+      lua_pushvalue(L, 2);
+      if (lua_rawget(L, 1) != LUA_TNIL) return 1;
+      lua_pop(L, 1);
+      if (lua_istable(L, -1) && lua_getfield(L, -1, key) != LUA_TNIL) {
+        lua_pushvalue(L, 2);
+        lua_pushvalue(L, -2);
+        lua_rawset(L, 1);
+        return 1;
+      }
+    }
+  }
+  lua_settop(L, 2);
+  lua_pushfstring(L, "%s.%s", module, key);
+  if (load_module(L, lua_tostring(L, -1))) {
+    lua_pushvalue(L, 2);
+    if (lua_rawget(L, 1) != LUA_TNIL) return 1;
+    lua_pop(L, 1);
+    lua_pushvalue(L, 2);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, 1);
+    return 1;
+  }
+  return no_attribute(L, module, 1, key);
+}
+
+/* The first missing name of nn or F loads the module that fills the table. */
+static int l_fill(lua_State *L) {
+  const char *module = lua_tostring(L, lua_upvalueindex(1));
+  if (lua_type(L, 2) != LUA_TSTRING) return 0;
+  const char *key = lua_tostring(L, 2);
+  lua_getfield(L, LUA_REGISTRYINDEX, "dl.filled");
+  bool done = lua_getfield(L, -1, module) != LUA_TNIL;
+  lua_settop(L, 3);
+  if (!done) {
+    lua_pushboolean(L, 1);
+    lua_setfield(L, 3, module);
+    load_module(L, module);
+    lua_pushvalue(L, 2);
+    if (lua_rawget(L, 1) != LUA_TNIL) return 1;
+  }
+  if (!strncmp(key, "__", 2)) return 0;
+  return no_attribute(L, module, 1, key);
+}
+
+static void set_loader(lua_State *L, int tbl, const char *module, lua_CFunction fn) {
+  tbl = lua_absindex(L, tbl);
+  lua_newtable(L);
+  lua_pushstring(L, module);
+  lua_pushcclosure(L, fn, 1);
+  lua_setfield(L, -2, "__index");
+  lua_pushstring(L, "module");
+  lua_setfield(L, -2, "__name");
+  lua_setmetatable(L, tbl);
+  lua_pushstring(L, module);
+  lua_setfield(L, tbl, "__dl_module");
+}
+
+/* ---- _G ------------------------------------------------------------------------------------------------ */
+static const char *const global_homes[][3] = {
+  /* name            module                 field of it, or "" for the module */
+  {"nn", "torch.nn", ""}, {"optim", "torch.optim", ""}, {"torchvision", "torchvision", ""},
+  {"Dataset", "torch.utils.data", "Dataset"}, {"DataLoader", "torch.utils.data", "DataLoader"},
+  {"TensorDataset", "torch.utils.data", "TensorDataset"},
+  {"datasets", "torchvision.datasets", ""}, {"transforms", "torchvision.transforms", ""},
+};
+
+/* _G[key] for a name that is not there: upvalue 1 is the table of our names */
+static int l_global(lua_State *L) {
+  lua_settop(L, 2);
+  lua_pushvalue(L, 2);
+  if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
+  if (lua_type(L, 2) != LUA_TSTRING) return 0;
+  const char *key = lua_tostring(L, 2);
+  for (size_t i = 0; i < sizeof global_homes / sizeof *global_homes; i++) {
+    if (strcmp(key, global_homes[i][0]) || !load_module(L, global_homes[i][1])) continue;
+    if (*global_homes[i][2]) lua_getfield(L, -1, global_homes[i][2]);
+    lua_pushvalue(L, 2);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, lua_upvalueindex(1));
+    return 1;
+  }
+  return 0;
+}
+
+static bool is_ours(const char *key) {
+  static const char *const names[] = {"torch", "F", "np", "dlrepl"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!strcmp(names[i], key)) return true;
+  for (size_t i = 0; i < 6; i++)
+    if (!strcmp(global_homes[i][0], key)) return true;
+  return false;
+}
+
+static int l_set_global(lua_State *L) {
+  if (lua_type(L, 2) == LUA_TSTRING && is_ours(lua_tostring(L, 2)) && !lua_isnil(L, 3)) {
+    dl_lua = L;
+    dl_warn(true, "UserWarning", "'%s' is one of dlrepl's own names; this assignment hides it",
+            lua_tostring(L, 2));
+  }
+  lua_settop(L, 3);
+  lua_rawset(L, 1);
+  return 0;
+}
+
+/* ---- ipairs and table.unpack on torch's own objects, which count from 0 ------------------------------------ */
+static int l_ipairs(lua_State *L) {
+  luaL_checkany(L, 1);
+  if (luaL_getmetafield(L, 1, "__ipairs") != LUA_TNIL) {
+    lua_pushvalue(L, 1);
+    lua_call(L, 1, 3);
+    return 3;
+  }
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, 3);
+  return 3;
+}
+
+static int l_unpack(lua_State *L) {
+  if (luaL_getmetafield(L, 1, "__ipairs") != LUA_TNIL) {
+    dl_fail(DL_TypeError, DL_E_ARGUMENT, "table.unpack counts from 1, a %s from 0", dl_type_name(L, 1));
+    dl_note("write x:unpack()");
+    return dl_raise(L, DL_E_ARGUMENT);
+  }
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  return lua_gettop(L);
+}
+
+static void wrap(lua_State *L, int tbl, const char *name, lua_CFunction fn) {
+  lua_getfield(L, tbl, name);
+  lua_pushcclosure(L, fn, 1);
+  lua_setfield(L, tbl, name);
+}
+
+/* ---- what a machine without a GPU answers --------------------------------------------------------------------- */
+static int l_false(lua_State *L) {
+  lua_pushboolean(L, 0);
+  return 1;
+}
+static int l_zero(lua_State *L) {
+  lua_pushinteger(L, 0);
+  return 1;
+}
+static int l_nothing(lua_State *L) {
+  (void)L;
+  return 0;
+}
+static int l_no_cuda(lua_State *L) {
+  dl_status st = dl_device_check((dl_device){DL_CUDA, 0});
+  return st == DL_OK ? 0 : dl_raise(L, st);
+}
+
+static void open_devices(lua_State *L, int torch) {
+  static const luaL_Reg cuda[] = {
+    {"is_available", l_false}, {"device_count", l_zero}, {"manual_seed", l_nothing},
+    {"manual_seed_all", l_nothing}, {"empty_cache", l_nothing}, {"memory_allocated", l_zero},
+    {"max_memory_allocated", l_zero}, {"memory_reserved", l_zero}, {"is_initialized", l_false},
+    {"current_device", l_no_cuda}, {"synchronize", l_no_cuda}, {"get_device_name", l_no_cuda}, {NULL, NULL}};
+  static const luaL_Reg none[] = {
+    {"is_available", l_false}, {"is_built", l_false}, {"device_count", l_zero},
+    {"current_accelerator", l_nothing}, {NULL, NULL}};
+  lua_newtable(L);
+  dl_set_funcs(L, -1, cuda);
+  lua_setfield(L, torch, "cuda");
+  lua_newtable(L);
+  dl_set_funcs(L, -1, none);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, torch, "accelerator");
+  lua_pushvalue(L, -1);
+  lua_setfield(L, torch, "mps");
+  lua_newtable(L);
+  lua_insert(L, -2);
+  lua_setfield(L, -2, "mps");
+  lua_setfield(L, torch, "backends");
+}
+
+/* ---- open ------------------------------------------------------------------------------------------------------- */
+static void set_number(lua_State *L, int tbl, const char *key, double v) {
+  lua_pushnumber(L, v);
+  lua_setfield(L, tbl, key);
+}
+
+static void open_torch(lua_State *L, int torch, int f) {
+  set_number(L, torch, "pi", 3.14159265358979323846);
+  set_number(L, torch, "e", 2.71828182845904523536);
+  set_number(L, torch, "inf", HUGE_VAL);
+  set_number(L, torch, "nan", NAN);
+  lua_pushliteral(L, "2.14.1");
+  lua_setfield(L, torch, "__version__");
+  lua_getfield(L, torch, "nn");
+  lua_pushvalue(L, f);
+  lua_setfield(L, -2, "functional");
+  set_loader(L, -1, "torch.nn", l_fill);
+  lua_pop(L, 1);
+  set_loader(L, torch, "torch", l_lazy);
+  set_loader(L, f, "torch.nn.functional", l_fill);
+  open_devices(L, torch);
+}
+
+static void open_globals(lua_State *L, int names) {
+  lua_pushglobaltable(L);
+  int g = lua_gettop(L);
+  wrap(L, g, "ipairs", l_ipairs);
+  lua_getglobal(L, "table");
+  wrap(L, lua_gettop(L), "unpack", l_unpack);
+  lua_pop(L, 1);
+  if (!lua_getmetatable(L, g)) lua_newtable(L);
+  lua_pushvalue(L, names);
+  lua_pushcclosure(L, l_global, 1);
+  lua_setfield(L, -2, "__index");
+  lua_pushvalue(L, names);
+  lua_pushcclosure(L, l_set_global, 1);
+  lua_setfield(L, -2, "__newindex");
+  lua_setmetatable(L, g);
+  lua_pop(L, 1);
+}
+
+/* methods become torch.Tensor: x.name, torch.Tensor.name and torch.Tensor{…} */
+static void open_class(lua_State *L, int torch, int methods) {
+  lua_newtable(L);
+  lua_pushvalue(L, methods);
+  lua_setfield(L, -2, "__index");
+  lua_getfield(L, torch, "FloatTensor");
+  lua_setfield(L, -2, "_make");
+  lua_newtable(L);
+  lua_insert(L, -2);
+  lua_setmetatable(L, -2);
+  lua_setfield(L, torch, "Tensor");
+}
+
+int dl_bind_open(lua_State *L) {
+  dl_op_init();
+  dl_pace_open(L);
+  luaL_checkstack(L, 40, "open");
+  int top = lua_gettop(L);
+  for (int i = 0; i < 7; i++) lua_newtable(L);
+  int torch = top + 1, f = top + 2, linalg = top + 3, ops = top + 4, dlrepl = top + 5, methods = top + 6,
+      names = top + 7;
+  dl_metatable(L, &dl_t_tensor);
+  int meta = lua_gettop(L);
+  lua_newtable(L);
+  lua_setfield(L, LUA_REGISTRYINDEX, "dl.filled");
+  dl_error_open(L, dlrepl);
+  dl_types_open(L, torch);
+  dl_ops_open(L, torch, methods, f, linalg, ops);
+  dl_arith_open(L, meta);
+  dl_make_open(L, torch, methods);
+  dl_method_open(L, torch, methods);
+  dl_special_open(L, torch, methods);
+  dl_rng_open(L, torch);
+  dl_hooks_open(L, torch, methods);
+  dl_autograd_open(L, torch, methods);
+  dl_print_open(L, torch, meta);
+  dl_prop_open(L, methods);
+  dl_np_open(L, torch, methods);
+  lua_pushvalue(L, linalg);
+  lua_setfield(L, torch, "linalg");
+  lua_pushvalue(L, ops);
+  lua_setfield(L, dlrepl, "ops");
+  lua_pushcfunction(L, dl_is_parameter);
+  lua_setfield(L, dlrepl, "_is_parameter");
+  lua_pushcfunction(L, l_false);
+  lua_setfield(L, dlrepl, "is_simulated");
+  set_loader(L, dlrepl, "dlrepl", l_lazy);
+  open_class(L, torch, methods);
+  open_torch(L, torch, f);
+  static const char *const shown[] = {"torch", "F", "dlrepl"};
+  const int where[] = {torch, f, dlrepl};
+  for (int i = 0; i < 3; i++) {
+    lua_pushvalue(L, where[i]);
+    lua_setfield(L, names, shown[i]);
+  }
+  lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  lua_pushvalue(L, torch);
+  lua_setfield(L, -2, "torch");
+  lua_pop(L, 1);
+  lua_getfield(L, torch, "_np");
+  lua_setfield(L, names, "np");
+  open_globals(L, names);
+  lua_settop(L, top);
+  return 0;
+}
