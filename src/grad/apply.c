@@ -52,7 +52,7 @@ static bool ours_alone(const dl_tensor *t) {
   return t->refs == 1 && t->st->refs == 1 && t->contig && !t->requires_grad;
 }
 
-dl_status dl_grad_add(dl_tensor **sum, dl_tensor *t) {
+dl_status dl_grad_accumulate(dl_tensor **sum, dl_tensor *t) {
   if (!t) return DL_OK;
   if (!*sum) {
     *sum = t;

@@ -178,7 +178,7 @@ static dl_status deliver(walk *w, const dl_node *from, uint32_t k, const dl_edge
     DL_TRY(dl_grad_fit(from, k, &m, t));
     dl_tensor *g = *t;
     *t = NULL;
-    DL_TRY(dl_grad_add(n->many ? &n->grads[e->nr] : &n->grad, g));
+    DL_TRY(dl_grad_accumulate(n->many ? &n->grads[e->nr] : &n->grad, g));
   }
   return --n->deps == 0 ? ready_push(w, n) : DL_OK;
 }
