@@ -62,8 +62,7 @@ static int run_backward(lua_State *L, dl_args *a, tensor_list roots, const char 
   o.retain_graph = a->arg[2].tag == DL_A_BOOL ? a->arg[2].i : o.create_graph;
   if (o.create_graph) warn_create_graph(L);
   dl_pace(L);
-  dl_tensor **none = pad(L, (tensor_list){0, NULL}, inputs.n);
-  dl_status st = dl_backward(roots.v, seed, roots.n, inputs.n ? inputs.v : NULL, inputs.n, o, none);
+  dl_status st = dl_backward(roots.v, seed, roots.n, inputs.n ? inputs.v : NULL, inputs.n, o, NULL);
   dl_slot_drain(L);
   return st == DL_OK ? 0 : dl_raise(L, st);
 }
