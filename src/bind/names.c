@@ -12,6 +12,7 @@
 #include <string.h>
 
 int dl_is_parameter(lua_State *L);
+int dl_read_idx(lua_State *L);
 
 /* ---- loading ---------------------------------------------------------------------------------------- */
 /* Push require(name), or false where there is no such file. */
@@ -54,7 +55,7 @@ static int l_lazy(lua_State *L) {
   const char *module = lua_tostring(L, lua_upvalueindex(1));
   if (lua_type(L, 2) != LUA_TSTRING) return 0;
   const char *key = lua_tostring(L, 2);
-  if (!strncmp(key, "__", 2)) return 0;
+  if (*key == '_') return 0;
   for (size_t i = 0; i < sizeof torch_homes / sizeof *torch_homes; i++) {
     if (strcmp(module, "torch") || strcmp(key, torch_homes[i][0])) continue;
     if (load_module(L, torch_homes[i][1])) {
@@ -98,7 +99,7 @@ static int l_fill(lua_State *L) {
     lua_pushvalue(L, 2);
     if (lua_rawget(L, 1) != LUA_TNIL) return 1;
   }
-  if (!strncmp(key, "__", 2)) return 0;
+  if (*key == '_') return 0;
   return no_attribute(L, module, 1, key);
 }
 
@@ -254,6 +255,9 @@ static void open_torch(lua_State *L, int torch, int f) {
   lua_setfield(L, -2, "functional");
   set_loader(L, -1, "torch.nn", l_fill);
   lua_pop(L, 1);
+  lua_newtable(L);
+  set_loader(L, -1, "torch.utils", l_lazy);
+  lua_setfield(L, torch, "utils");
   set_loader(L, torch, "torch", l_lazy);
   set_loader(L, f, "torch.nn.functional", l_fill);
   open_devices(L, torch);
@@ -321,6 +325,8 @@ int dl_bind_open(lua_State *L) {
   lua_setfield(L, dlrepl, "ops");
   lua_pushcfunction(L, dl_is_parameter);
   lua_setfield(L, dlrepl, "_is_parameter");
+  lua_pushcfunction(L, dl_read_idx);
+  lua_setfield(L, dlrepl, "_read_idx");
   lua_pushcfunction(L, l_false);
   lua_setfield(L, dlrepl, "is_simulated");
   set_loader(L, dlrepl, "dlrepl", l_lazy);
