@@ -36,7 +36,7 @@ static dl_status replace(dl_ex *e, dl_tensor *with, dl_tensor **t) {
   return DL_OK;
 }
 
-dl_status dl_grad_fit(const dl_node *from, uint32_t k, const dl_meta *m, dl_tensor **t) {
+dl_status dl_walk_fit(const dl_node *from, uint32_t k, const dl_meta *m, dl_tensor **t) {
   dl_tensor *g = *t;
   bool shaped = dl_sizes_equal(g->ndim, g->size, m->ndim, m->size);
   if (shaped && g->dtype == m->dtype) return DL_OK;
@@ -52,7 +52,7 @@ static bool ours_alone(const dl_tensor *t) {
   return t->refs == 1 && t->st->refs == 1 && t->contig && !t->requires_grad;
 }
 
-dl_status dl_grad_accumulate(dl_tensor **sum, dl_tensor *t) {
+dl_status dl_walk_add(dl_tensor **sum, dl_tensor *t) {
   if (!t) return DL_OK;
   if (!*sum) {
     *sum = t;

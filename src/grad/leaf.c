@@ -29,7 +29,7 @@ static dl_status keep_copy(dl_tensor *t, dl_tensor *g) {
   return DL_OK;
 }
 
-dl_status dl_grad_hooks(dl_node *n, dl_tensor **gout) {
+dl_status dl_walk_hooks(dl_node *n, dl_tensor **gout) {
   if (n->kind == DL_NODE_ACCUM) {
     const dl_extra *x = n->ext->variable->extra;
     return run_hooks(x->hooks, &gout[0]);
@@ -48,7 +48,7 @@ static bool may_take(const dl_tensor *g) {
          (size_t)g->numel * dl_dtype_size((dl_dtype)g->dtype) == g->st->nbytes;
 }
 
-dl_status dl_grad_store(dl_tensor *leaf, dl_tensor **g) {
+dl_status dl_walk_store(dl_tensor *leaf, dl_tensor **g) {
   dl_extra *x = leaf->extra;
   dl_tensor *fresh = NULL;
   if (!x->grad && may_take(*g)) {

@@ -175,10 +175,10 @@ static dl_status deliver(walk *w, const dl_node *from, uint32_t k, const dl_edge
   if (*t) {
     dl_meta m;
     dl_node_out_meta(n, e->nr, &m);
-    DL_TRY(dl_grad_fit(from, k, &m, t));
+    DL_TRY(dl_walk_fit(from, k, &m, t));
     dl_tensor *g = *t;
     *t = NULL;
-    DL_TRY(dl_grad_accumulate(n->many ? &n->grads[e->nr] : &n->grad, g));
+    DL_TRY(dl_walk_add(n->many ? &n->grads[e->nr] : &n->grad, g));
   }
   return --n->deps == 0 ? ready_push(w, n) : DL_OK;
 }
@@ -253,10 +253,10 @@ static dl_status run(walk *w, dl_node *n) {
   bool any = false;
   if (dl_cancel) DL_TRY(dl_poll());
   for (uint32_t i = 0; i < dl_node_outs(n) && !any; i++) any = gout[i] != NULL;
-  if (any) DL_TRY(dl_grad_hooks(n, gout));
+  if (any) DL_TRY(dl_walk_hooks(n, gout));
   if (n->want && w->results) capture(w, n, gout);
   if (n->kind == DL_NODE_ACCUM) {
-    dl_status st = any && !w->results ? dl_grad_store(n->ext->variable, &n->grad) : DL_OK;
+    dl_status st = any && !w->results ? dl_walk_store(n->ext->variable, &n->grad) : DL_OK;
     drop_grads(n);
     return st;
   }
