@@ -135,6 +135,7 @@ extern lua_State *dl_lua;        /* the state that runs now: for hooks, warnings
 /* Before a result: collect where the pacing rule says so; sets dl_lua. After: count its bytes. */
 void dl_pace_slow(lua_State *L);
 extern int64_t dl_pace_boxes, dl_pace_bytes;
+extern bool dl_pace_always;      /* tests: a full collection before every op */
 static inline void dl_pace(lua_State *L) {
   dl_lua = L;
   if (--dl_pace_boxes < 0 || dl_pace_bytes >= 16384) dl_pace_slow(L);
@@ -164,6 +165,7 @@ void dl_print_open(lua_State *L, int torch, int meta);
 void dl_np_open(lua_State *L, int torch, int methods);
 void dl_names_open(lua_State *L, int torch, int f, int dlrepl);  /* globals and lazy modules */
 void dl_prop_open(lua_State *L, int methods);
+void dl_debug_open(lua_State *L, int dlrepl, int methods);
 /* property getters and setters: NULL name ends the list */
 typedef struct dl_prop {
   const char *name;

@@ -108,6 +108,7 @@ static int l_gc(lua_State *L) {
 
 static int64_t full_at = GROWTH_BYTES; /* live bytes at which everything is collected */
 static bool reclaiming;
+bool dl_pace_always;
 
 static void full_collect(lua_State *L) {
   lua_gc(L, LUA_GCCOLLECT);
@@ -118,10 +119,10 @@ static void full_collect(lua_State *L) {
 /* Lua's collector sees 24 bytes a tensor, so it is driven from here: a minor step every
  * STEP_BOXES boxes and before a result that follows a large one, a full one on growth. */
 void dl_pace_slow(lua_State *L) {
-  dl_pace_boxes = STEP_BOXES;
+  dl_pace_boxes = dl_pace_always ? 0 : STEP_BOXES;
   dl_pace_bytes = 0;
   dl_slot_drain(L);
-  if (dl_mem.live_bytes > full_at) full_collect(L);
+  if (dl_pace_always || dl_mem.live_bytes > full_at) full_collect(L);
   else lua_gc(L, LUA_GCSTEP, 0);
 }
 

@@ -319,6 +319,7 @@ int dl_bind_open(lua_State *L) {
   dl_print_open(L, torch, meta);
   dl_prop_open(L, methods);
   dl_np_open(L, torch, methods);
+  dl_debug_open(L, dlrepl, methods);
   lua_pushvalue(L, linalg);
   lua_setfield(L, torch, "linalg");
   lua_pushvalue(L, ops);

@@ -79,6 +79,9 @@ for _, name in ipairs(dlrepl.debug.methods()) do
 end
 table.sort(targets, function(a, b) return a[1] < b[1] end)
 
+local _ = nn, optim, torch.utils.data -- loaded before the count
+local baseline = dlrepl.debug.live()
+
 -- Sizes that would take seconds or gigabytes are refused by the cap set here, as on a small machine.
 dlrepl.debug.host_cap(256 * 1024 * 1024)
 
@@ -126,7 +129,7 @@ collectgarbage()
 local tensors, nodes = dlrepl.debug.live()
 print("1.." .. 2)
 print((failed == 0 and "ok" or "not ok") .. " 1 - " .. count .. " random calls raise nothing but our own errors")
-local clean = tensors <= dlrepl.debug.baseline_tensors and nodes == 0
+local clean = tensors <= baseline and nodes == 0
 print((clean and "ok" or "not ok") .. " 2 - nothing is alive after them")
 if not clean then print("# tensors alive: " .. tensors .. ", nodes alive: " .. nodes) end
 os.exit(failed == 0 and clean)
