@@ -1,0 +1,85 @@
+-- tour.lua -- two minutes with dlrepl: dlrepl lessons/tour.lua
+--
+-- For somebody who has just installed it. Each step says a sentence or two, shows the lines as one
+-- would type them at the prompt, runs them, and prints what they really give.
+
+local steps = {
+  {
+    "Tensors. The names are PyTorch's; a list is written in braces, a method takes a colon,\n" ..
+    "a property a dot.",
+    [[
+x = torch.tensor({{1., 2., 3.}, {4., 5., 6.}})
+x
+x.shape
+x:mean({dim=1})
+x * 10 + torch.arange(3)]],
+  },
+  {
+    "A gradient. The slope of w^2 is 2w, so at w = 2 and w = 3 it must be 4 and 6.",
+    [[
+w = torch.tensor({2., 3.}, {requires_grad=true})
+loss = (w ^ 2):sum()
+loss
+loss:backward()
+w.grad]],
+  },
+  {
+    "Which device? The line that every PyTorch program begins with; here it is the processor.",
+    [[
+torch.cuda.is_available()
+device = torch.device(torch.cuda.is_available() and "cuda" or "cpu")
+device]],
+  },
+  {
+    "A mistake, caught. An error begins with PyTorch's own line, so what you learn to read here\n" ..
+    "is what you will read there.",
+    [[
+a = torch.ones(2, 3)
+ok, err = pcall(torch.matmul, a, a)
+print(err)
+a:matmul(a.T)]],
+  },
+  {
+    "A model that learns y = 3x + 2 from 64 points.",
+    [[
+torch.manual_seed(0)
+x = torch.linspace(-1, 1, 64):unsqueeze(1)
+y = 3 * x + 2
+model = nn.Linear(1, 1)
+optimizer = optim.SGD(model:parameters(), {lr=0.2})
+for step = 1, 80 do
+  optimizer:zero_grad()
+  local loss = F.mse_loss(model(x), y)
+  loss:backward()
+  optimizer:step()
+  if step % 20 == 0 then print(string.format("step %2d   loss %.6f", step, loss:item())) end
+end
+string.format("y = %.3f x + %.3f", model.weight:item(), model.bias:item())]],
+  },
+}
+
+-- Lines are joined until they make a chunk, as at the prompt; an expression gives its value.
+local function play(code)
+  local chunk = ""
+  for line in (code .. "\n"):gmatch("(.-)\n") do
+    print((chunk == "" and "> " or "... ") .. line)
+    chunk = chunk .. line .. "\n"
+    local run, why = load("return " .. chunk, "=tour")
+    if not run then run, why = load(chunk, "=tour") end
+    if run then
+      local value = run()
+      if value ~= nil then print(value) end
+      chunk = ""
+    elseif not why:find("<eof>", 1, true) then
+      error(why)
+    end
+  end
+end
+
+print("Two minutes with dlrepl. Everything below runs as you read it.")
+for i, step in ipairs(steps) do
+  print(string.format("\n%d. %s\n", i, step[1]))
+  play(step[2])
+end
+print("\nThat is the whole shape of it. `make start` on a terminal opens the prompt;")
+print("docs/getting-started.md goes on from here.")
