@@ -18,16 +18,18 @@
 
 #ifdef DL_SAN
 
-void *dl_freelist_pop(size_t n) {
+static void *take(size_t n) {
   void *p = NULL;
   return dl_host_room(n) && posix_memalign(&p, 64, n) == 0 ? p : NULL;
 }
-void dl_freelist_push(void *p, size_t n) { (void)n; free(p); }
+static void *take_fresh(size_t n) { return take(n); }
+static void give(void *p, size_t n) { (void)n, free(p); }
 void dl_freelist_trim(void) {}
 
 #else
 
 static void *freelist[CLASSES];
+static uint32_t class_size[CLASSES]; /* bytes; filled by the first carving */
 
 /* 1..16 -> 0, ..32 -> 1, ..64 -> 2, ..128 -> 3, …, ..1024 -> 17, ..1280 -> 18, … */
 static inline int class_of(size_t n) {
@@ -37,11 +39,11 @@ static inline int class_of(size_t n) {
   return 18 + (log - 10) * 4 + (int)(((n - 1) >> (log - 2)) & 3);
 }
 
-static inline size_t class_bytes(int c) {
+static uint32_t class_bytes(int c) {
   if (c < 2) return 16u << c;
-  if (c <= SMALL_MAX / 64 + 1) return (size_t)(c - 1) * 64;
+  if (c <= SMALL_MAX / 64 + 1) return (uint32_t)(c - 1) * 64;
   int log = (c - 18) / 4 + 10, quarter = (c - 18) % 4;
-  return ((size_t)1 << log) + ((size_t)(quarter + 1) << (log - 2));
+  return (1u << log) + ((uint32_t)(quarter + 1) << (log - 2));
 }
 
 /* Cut a new slab into blocks of class c; the list gets them in address order. */
@@ -58,50 +60,69 @@ static void *carve(int c, size_t bytes) {
   return slab;
 }
 
-void *dl_freelist_pop(size_t n) {
+static inline void *take(size_t n) {
   int c = class_of(n);
   void **b = freelist[c];
-  if (b) {
-    freelist[c] = *b;
-    dl_mem.cached_bytes -= (int64_t)class_bytes(c);
-    return b;
-  }
-  size_t bytes = class_bytes(c);
-  return bytes <= CARVED_MAX ? carve(c, bytes) : dl_system_new(bytes);
+  if (!b) return NULL;
+  freelist[c] = *b;
+  dl_mem.cached_bytes -= class_size[c];
+  return b;
 }
 
-void dl_freelist_push(void *p, size_t n) {
+static void *take_fresh(size_t n) {
+  if (!class_size[0])
+    for (int c = 0; c < CLASSES; c++) class_size[c] = class_bytes(c);
+  int c = class_of(n);
+  return class_size[c] <= CARVED_MAX ? carve(c, class_size[c]) : dl_system_new(class_size[c]);
+}
+
+static inline void give(void *p, size_t n) {
   int c = class_of(n);
   *(void **)p = freelist[c];
   freelist[c] = p;
-  dl_mem.cached_bytes += (int64_t)class_bytes(c);
+  dl_mem.cached_bytes += class_size[c];
 }
 
 void dl_freelist_trim(void) {
   for (int c = 0; c < CLASSES; c++) {
-    size_t bytes = class_bytes(c);
-    if (bytes <= CARVED_MAX) continue;
-    while (freelist[c]) {
+    while (class_size[c] > CARVED_MAX && freelist[c]) {
       void *b = freelist[c];
       freelist[c] = *(void **)b;
-      dl_mem.cached_bytes -= (int64_t)bytes;
-      dl_system_free(b, bytes);
+      dl_mem.cached_bytes -= class_size[c];
+      dl_system_free(b, class_size[c]);
     }
   }
 }
 
 #endif
 
-void *dl_block_new(size_t n) {
-  if (n > DL_BLOCK_MAX) {
-    void *p = NULL;
-    return dl_host_alloc(n, &p) == DL_OK ? p : NULL;
-  }
+/* The list is empty, or a request is to be refused: rare. */
+static void *new_slowly(size_t n) {
   if (!dl_count_request()) return NULL;
-  if (n == 0) n = 1;
-  void *p = dl_pool_pop(n);
+  void *p = take(n);
+  if (!p) p = take_fresh(n);
+  if (!p) {
+    dl_make_room();
+    p = take_fresh(n);
+  }
   if (p) dl_count_new(n);
   return p;
+}
+
+void *dl_block_new(size_t n) {
+  if (n == 0) n = 1;
+  if (n <= DL_BLOCK_MAX && dl_mem_refuse_at == 0) {
+    void *p = take(n);
+    if (p) {
+      dl_mem.allocs++;
+      dl_count_new(n);
+      return p;
+    }
+  } else if (n > DL_BLOCK_MAX) {
+    void *p;
+    return dl_host_alloc(n, &p) == DL_OK ? p : NULL;
+  }
+  return new_slowly(n);
 }
 
 void dl_block_free(void *p, size_t n) {
@@ -112,5 +133,5 @@ void dl_block_free(void *p, size_t n) {
   }
   if (n == 0) n = 1;
   dl_count_free(n);
-  dl_freelist_push(p, n);
+  give(p, n);
 }

@@ -106,24 +106,6 @@ bool dl_host_room(size_t n) {
   return free_now < 0 || (int64_t)n <= free_now - margin(free_now) / 4;
 }
 
-/* ---- counting -------------------- */
-
-bool dl_count_request(void) {
-  dl_mem.allocs++;
-  return dl_mem_refuse_at == 0 || --dl_mem_refuse_at != 0;
-}
-
-void dl_count_new(size_t n) {
-  dl_mem.live_bytes += (int64_t)n;
-  dl_mem.live_blocks++;
-  if (dl_mem.live_bytes > dl_mem.peak_bytes) dl_mem.peak_bytes = dl_mem.live_bytes;
-}
-
-void dl_count_free(size_t n) {
-  dl_mem.live_bytes -= (int64_t)n;
-  dl_mem.live_blocks--;
-}
-
 /* ---- large blocks -------------------- */
 
 /* Rounded so that nearly equal sizes share blocks: 64 KiB steps, then huge pages. */
@@ -194,14 +176,9 @@ void dl_mem_trim(void) {
   dl_freelist_trim();
 }
 
-static void *pop(size_t n) { return n <= DL_BLOCK_MAX ? dl_freelist_pop(n) : large_pop(n); }
-
-void *dl_pool_pop(size_t n) {
-  void *p = pop(n);
-  if (p) return p;
+void dl_make_room(void) {
   if (dl_reclaim) dl_reclaim();
   dl_mem_trim();
-  return pop(n);
 }
 
 static dl_status refuse(size_t n) {
@@ -214,21 +191,27 @@ static dl_status refuse(size_t n) {
   return dl_err.kind;
 }
 
+static void *large_new(size_t n) {
+  if (!dl_count_request()) return NULL;
+  void *p = large_pop(n);
+  if (!p) {
+    dl_make_room();
+    p = large_pop(n);
+  }
+  if (p) dl_count_new(n);
+  return p;
+}
+
 dl_status dl_host_alloc(size_t n, void **out) {
-  *out = NULL;
-  if (!dl_count_request()) return refuse(n);
-  if (n == 0) n = 1;
-  void *p = dl_pool_pop(n);
-  if (!p) return refuse(n);
-  dl_count_new(n);
-  *out = p;
-  return DL_OK;
+  *out = n <= DL_BLOCK_MAX ? dl_block_new(n) : large_new(n);
+  return *out ? DL_OK : refuse(n);
 }
 
 void dl_host_free(void *p, size_t n) {
-  if (!p) return;
-  if (n == 0) n = 1;
-  dl_count_free(n);
-  if (n <= DL_BLOCK_MAX) dl_freelist_push(p, n);
-  else large_push(p, n);
+  if (n <= DL_BLOCK_MAX) {
+    dl_block_free(p, n);
+  } else if (p) {
+    dl_count_free(n);
+    large_push(p, n);
+  }
 }

@@ -15,15 +15,25 @@ bool dl_host_room(size_t n);
 /* 64-byte aligned memory from the system; NULL when there is no room. Not counted in dl_mem. */
 void *dl_system_new(size_t n);
 void dl_system_free(void *p, size_t n);
-/* Every request passes here; false when the test hook refuses it. */
-bool dl_count_request(void);
-void dl_count_new(size_t n);
-void dl_count_free(size_t n);
-/* An uncounted block of any size; when short it asks the reclaim hook, once, and trims. */
-void *dl_pool_pop(size_t n);
-/* The uncounted halves of dl_block_new and dl_block_free. */
-void *dl_freelist_pop(size_t n);
-void dl_freelist_push(void *p, size_t n);
+/* Make room when a request found none: ask the reclaim hook, once, and give back what is cached. */
+void dl_make_room(void);
 void dl_freelist_trim(void);
+
+/* Every request passes here; false when the test hook refuses it. */
+static inline bool dl_count_request(void) {
+  dl_mem.allocs++;
+  return dl_mem_refuse_at == 0 || --dl_mem_refuse_at != 0;
+}
+
+static inline void dl_count_new(size_t n) {
+  dl_mem.live_bytes += (int64_t)n;
+  dl_mem.live_blocks++;
+  if (dl_mem.live_bytes > dl_mem.peak_bytes) dl_mem.peak_bytes = dl_mem.live_bytes;
+}
+
+static inline void dl_count_free(size_t n) {
+  dl_mem.live_bytes -= (int64_t)n;
+  dl_mem.live_blocks--;
+}
 
 #endif

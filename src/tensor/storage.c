@@ -14,28 +14,12 @@ static size_t block_bytes(int alloc_class) {
 }
 
 dl_status dl_block_tensor(int alloc_class, dl_tensor **out) {
-  size_t bytes = block_bytes(alloc_class);
-  dl_tensor *t = dl_block_new(bytes);
-  if (!t)
-    return dl_fail(DL_RuntimeError, DL_E_OOM,
-                   "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't "
-                   "allocate memory: you tried to allocate %zu bytes. Error code 12 (Cannot "
-                   "allocate memory)", bytes);
-  memset(t, 0, offsetof(dl_tensor, dims));
-  t->refs = 1;
-  t->alloc_class = (uint8_t)alloc_class;
-  t->short_dims = 1;
-  t->size = t->dims;
-  t->stride = t->dims + 4;
-  if (alloc_class != DL_BLOCK_VIEW) {
-    t->st = &((dl_block *)t)->st;
-    memset(t->st, 0, sizeof *t->st);
-    t->st->refs = 1;
-    t->ver = &t->st->version;
-  }
-  dl_tensors_live++;
-  *out = t;
-  return DL_OK;
+  *out = dl_block_quick(alloc_class);
+  if (*out) return DL_OK;
+  return dl_fail(DL_RuntimeError, DL_E_OOM,
+                 "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't "
+                 "allocate memory: you tried to allocate %zu bytes. Error code 12 (Cannot allocate "
+                 "memory)", block_bytes(alloc_class));
 }
 
 dl_status dl_storage_fill(dl_tensor *t, size_t nbytes) {

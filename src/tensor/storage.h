@@ -10,6 +10,8 @@
 #ifndef DL_STORAGE_H
 #define DL_STORAGE_H
 
+#include <string.h>
+
 #include "tensor/tensor.h"
 
 enum { DL_BLOCK_VIEW, DL_BLOCK_STORAGE, DL_BLOCK_INLINE }; /* dl_tensor.alloc_class */
@@ -26,6 +28,27 @@ _Static_assert(sizeof(dl_block) <= 256, "tensor, storage and small data fit one 
 
 /* A tensor struct with refs 1, `nbytes` of fresh storage (or none, for views), no dims. */
 dl_status dl_block_tensor(int alloc_class, dl_tensor **out);
+
+/* The same without an error text: NULL when refused. */
+static inline dl_tensor *dl_block_quick(int alloc_class) {
+  static const uint16_t bytes[] = {sizeof(dl_tensor), offsetof(dl_block, data), sizeof(dl_block)};
+  dl_tensor *t = dl_block_new(bytes[alloc_class]);
+  if (!t) return NULL;
+  memset(t, 0, offsetof(dl_tensor, dims));
+  t->refs = 1;
+  t->alloc_class = (uint8_t)alloc_class;
+  t->short_dims = 1;
+  t->size = t->dims;
+  t->stride = t->dims + 4;
+  if (alloc_class != DL_BLOCK_VIEW) {
+    t->st = &((dl_block *)t)->st;
+    memset(t->st, 0, sizeof *t->st);
+    t->st->refs = 1;
+    t->ver = &t->st->version;
+  }
+  dl_tensors_live++;
+  return t;
+}
 /* Give t's embedded storage its bytes. */
 dl_status dl_storage_fill(dl_tensor *t, size_t nbytes);
 void dl_storage_release(dl_storage *st);

@@ -24,11 +24,51 @@ static dl_status bytes_of(dl_dtype dtype, int ndim, const int64_t *size, int64_t
                  dl_sizes_str(ndim, size, text, sizeof text));
 }
 
+/* Nearly every result: at most four dims below 2^14, so that nothing overflows. */
+static bool is_common(dl_device dev, int ndim, const int64_t *size) {
+  int64_t bits = 0;
+  if (ndim > 4 || dev.type != DL_CPU || dev.index > 0) return false;
+  for (int i = 0; i < ndim; i++) bits |= size[i];
+  return (bits & ~(int64_t)0x3fff) == 0;
+}
+
+static dl_status new_common(dl_device dev, dl_dtype dtype, int ndim, const int64_t *size,
+                            dl_tensor **out) {
+  int64_t n = 1, step = 1;
+  for (int i = 0; i < ndim; i++) n *= size[i];
+  int64_t nbytes = n * (int64_t)dl_dtype_size(dtype);
+  dl_tensor *t;
+  DL_TRY(dl_block_tensor(nbytes <= DL_INLINE_MAX ? DL_BLOCK_INLINE : DL_BLOCK_STORAGE, &t));
+  dl_storage *st = t->st;
+  if (nbytes <= DL_INLINE_MAX) {
+    st->inline_data = 1;
+    st->data = ((dl_block *)t)->data;
+  } else if (dl_host_alloc((size_t)nbytes, &st->data) != DL_OK) {
+    dl_tensor_release(t);
+    return dl_err.kind;
+  }
+  st->nbytes = (size_t)nbytes;
+  st->dev = t->dev = dev;
+  t->data = st->data;
+  t->dtype = (uint8_t)dtype;
+  t->ndim = (uint8_t)ndim;
+  t->numel = n;
+  t->contig = 1;
+  for (int i = ndim - 1; i >= 0; i--) {
+    t->dims[i] = size[i];
+    t->dims[i + 4] = step;
+    step *= size[i] ? size[i] : 1;
+  }
+  *out = t;
+  return DL_OK;
+}
+
 dl_status dl_tensor_new(dl_device dev, dl_dtype dtype, int ndim, const int64_t *size,
                         dl_tensor **out) {
   int64_t nbytes;
   dl_tensor *t;
   *out = NULL;
+  if (is_common(dev, ndim, size)) return new_common(dev, dtype, ndim, size, out);
   if (dev.type != DL_CPU) DL_TRY(dl_device_check(dev));
   DL_TRY(bytes_of(dtype, ndim, size, &nbytes));
   int cls = nbytes <= DL_INLINE_MAX ? DL_BLOCK_INLINE : DL_BLOCK_STORAGE;
