@@ -13,6 +13,7 @@
 
 int dl_is_parameter(lua_State *L);
 int dl_read_idx(lua_State *L);
+void dl_helper_open(lua_State *L, int dlrepl);
 
 /* ---- loading ---------------------------------------------------------------------------------------- */
 /* Push require(name), or false where there is no such file. */
@@ -328,6 +329,7 @@ int dl_bind_open(lua_State *L) {
   lua_setfield(L, dlrepl, "_is_parameter");
   lua_pushcfunction(L, dl_read_idx);
   lua_setfield(L, dlrepl, "_read_idx");
+  dl_helper_open(L, dlrepl);
   lua_pushcfunction(L, l_false);
   lua_setfield(L, dlrepl, "is_simulated");
   set_loader(L, dlrepl, "dlrepl", l_lazy);
