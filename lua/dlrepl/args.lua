@@ -172,7 +172,7 @@ local function compile(signature)
     local None = core.None
     for i = 1, n do
       local v, p = values[i], params[i]
-      if v == None and v ~= nil then
+      if rawequal(v, None) and v ~= nil then
         if not p.optional then check(sig, i, nil) end
         values[i] = nil
       elseif v ~= nil then values[i] = check(sig, i, v)

@@ -119,7 +119,7 @@ end
 function M.encode(v)
   local kind = type(v)
   if kind == "string" then return quote(v) end
-  if v == nil or v == None then return "null" end
+  if v == nil or rawequal(v, None) then return "null" end
   if kind == "number" then
     return math.type(v) == "integer" and string.format("%d", v) or string.format("%.17g", v)
   elseif kind ~= "table" then return tostring(v)

@@ -80,7 +80,7 @@ local function make_index(class)
       if v == nil then v = rawget(rawget(self, "_buffers"), k) end
     end
     if v ~= nil then
-      if v == None then return nil end
+      if rawequal(v, None) then return nil end
       return v
     end
     if rawget(self, "_known")[k] then return nil end
@@ -130,22 +130,22 @@ local function newindex(self, k, v)
     forget(self, k, "_parameters")
     self:register_parameter(k, v)
   elseif rawget(params, k) ~= nil then
-    if v ~= nil and v ~= None then wrong(v, "parameter", k, "torch.nn.Parameter") end
+    if v ~= nil and not rawequal(v, None) then wrong(v, "parameter", k, "torch.nn.Parameter") end
     params[k] = None
   elseif is_module(v) then
     forget(self, k, "_modules")
     rawget(self, "_modules")[k] = v
   elseif rawget(rawget(self, "_modules"), k) ~= nil then
-    if v ~= nil and v ~= None then wrong(v, "child module", k, "torch.nn.Module") end
+    if v ~= nil and not rawequal(v, None) then wrong(v, "child module", k, "torch.nn.Module") end
     rawget(self, "_modules")[k] = None
   elseif rawget(rawget(self, "_buffers"), k) ~= nil then
     if v == nil then v = None end
-    if v ~= None and not is_tensor(v) then wrong(v, "buffer", k,
+    if not rawequal(v, None) and not is_tensor(v) then wrong(v, "buffer", k,
       "torch.nn.Buffer, torch.Tensor") end
     rawget(self, "_buffers")[k] = v
   else
     rawget(self, "_known")[k] = true
-    if v ~= None then rawset(self, k, v) end
+    if not rawequal(v, None) then rawset(self, k, v) end
   end
 end
 
@@ -246,7 +246,7 @@ local function indent(text) return (text:gsub("\n", "\n  ")) end
 function Module._child_lines(self)
   local lines = {}
   for name, child in pairs(self._modules) do
-    lines[#lines + 1] = string.format("(%s): %s", name, indent(child == None and "None"
+    lines[#lines + 1] = string.format("(%s): %s", name, indent(rawequal(child, None) and "None"
       or tostring(child)))
   end
   return lines

@@ -204,7 +204,8 @@ function M.ModuleList._like(_, modules) return M.ModuleList(modules) end
 -- Runs of equal texts print once: (0-2): 3 x Linear(…)
 function M.ModuleList._child_lines(self)
   local lines, texts = {}, {}
-  for _, m in pairs(self._modules) do texts[#texts + 1] = m == None and "None" or tostring(m) end
+  for _, m in pairs(self._modules) do texts[#texts + 1] = rawequal(m, None) and "None"
+    or tostring(m) end
   local i = 1
   while i <= #texts do
     local j = i

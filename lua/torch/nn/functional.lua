@@ -80,8 +80,8 @@ for _, name in ipairs {"softmax", "log_softmax", "softmin"} do
   end
 end
 
-local read_gumbel = args "gumbel_softmax(any logits, number tau=1, bool hard=False, number "
-  .. "eps=1e-10, int dim=-1)"
+local read_gumbel = args("gumbel_softmax(any logits, number tau=1, bool hard=False, number "
+  .. "eps=1e-10, int dim=-1)")
 function F.gumbel_softmax(...)
   local logits, tau, hard, _, dim = read_gumbel(...)
   local gumbels = -(torch.empty_like(logits):exponential_():log())

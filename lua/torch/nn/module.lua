@@ -39,7 +39,7 @@ end
 function Module.register_parameter(self, name, param)
   check_name(self, "parameter", name, "_parameters")
   if param == nil then param = None end
-  if param ~= None and not core.is_parameter(param) then
+  if not rawequal(param, None) and not core.is_parameter(param) then
     raise("TypeError", string.format(
       "cannot assign '%s' object to parameter '%s' (torch.nn.Parameter or None required)",
       core.typename(param), name))
@@ -54,7 +54,7 @@ function Module.register_buffer(self, ...)
   local name, tensor, persistent = read_buffer(...)
   check_name(self, "buffer", name, "_buffers")
   if tensor == nil then tensor = None end
-  if tensor ~= None and not core.is_tensor(tensor) then
+  if not rawequal(tensor, None) and not core.is_tensor(tensor) then
     raise("TypeError", string.format(
       "cannot assign '%s' object to buffer '%s' (torch Tensor or None required)",
       core.typename(tensor), name))
@@ -65,7 +65,7 @@ end
 
 -- add_module(name, module or None); register_module is the same.
 function Module.add_module(self, name, module)
-  if module ~= nil and module ~= None and not is_module(module) then
+  if module ~= nil and not rawequal(module, None) and not is_module(module) then
     raise("TypeError", core.typename(module) .. " is not a Module subclass")
   end
   check_name(self, "module", name, "_modules")
@@ -85,7 +85,8 @@ local function walk(self, prefix, seen, out)
   adopt(self)
   out[#out + 1] = {prefix, self}
   for name, child in pairs(self._modules) do
-    if child ~= None then walk(child, prefix == "" and name or prefix .. "." .. name, seen, out) end
+    if not rawequal(child, None) then walk(child, prefix == "" and name or prefix .. "." .. name,
+      seen, out) end
   end
   return out
 end
@@ -98,7 +99,7 @@ local function members(self, field, prefix, recurse, dedupe)
   for _, pair in ipairs(modules) do
     local at = pair[1] == "" and "" or pair[1] .. "."
     for name, v in pairs(pair[2][field]) do
-      if v ~= None and not (dedupe and seen[v]) then
+      if not rawequal(v, None) and not (dedupe and seen[v]) then
         seen[v] = true
         out[#out + 1] = {at .. name, v}
       end
@@ -130,7 +131,7 @@ function Module.named_children(self)
   adopt(self)
   local out, seen = {}, {}
   for name, child in pairs(self._modules) do
-    if child ~= None and not seen[child] then
+    if not rawequal(child, None) and not seen[child] then
       seen[child] = true
       out[#out + 1] = {name, child}
     end
@@ -144,8 +145,8 @@ function Module.children(self)
   return list.new(out)
 end
 
-local read_modules = args "Module.named_modules(any memo=None, str prefix='', bool "
-  .. "remove_duplicate=True)"
+local read_modules = args("Module.named_modules(any memo=None, str prefix='', bool "
+  .. "remove_duplicate=True)")
 function Module.named_modules(self, ...)
   local _, prefix, dedupe = read_modules(...)
   return list.pairs(walk(self, prefix, dedupe and {} or false, {}))
@@ -159,7 +160,7 @@ function Module.get_submodule(self, target)
   for name in target:gmatch("[^.]+") do
     adopt(mod)
     local child = rawget(mod._modules, name)
-    if child == nil or child == None then
+    if child == nil or rawequal(child, None) then
       if rawget(mod, name) == nil and mod:_get_class()[name] == nil then
         raise("AttributeError", string.format("%s has no attribute `%s`", mod:_get_name(), name))
       end
@@ -177,7 +178,7 @@ local function get_member(field, wanted)
     name = name or target
     adopt(mod)
     local v = rawget(mod[field], name)
-    if v ~= nil and v ~= None then return v end
+    if v ~= nil and not rawequal(v, None) then return v end
     if rawget(mod, name) == nil and not odict.has(mod._parameters, name)
        and not odict.has(mod._buffers, name) and not odict.has(mod._modules, name) then
       raise("AttributeError", string.format("%s has no attribute `%s`", mod:_get_name(), name))
@@ -229,7 +230,7 @@ function Module._apply(self, convert)
   local done = {}
   for m in self:modules() do
     for _, p in pairs(m._parameters) do
-      if p ~= None and not done[p] then
+      if not rawequal(p, None) and not done[p] then
         done[p] = true
         local grad = p.grad
         p.data = convert(p.data)
@@ -237,7 +238,7 @@ function Module._apply(self, convert)
       end
     end
     for name, b in pairs(m._buffers) do
-      if b ~= None then m._buffers[name] = convert(b) end
+      if not rawequal(b, None) then m._buffers[name] = convert(b) end
     end
   end
   return self

@@ -15,20 +15,20 @@ local Module, adopt = class.Module, class.adopt
 local function save(self, out, prefix, keep_vars)
   adopt(self)
   for name, p in pairs(self._parameters) do
-    if p ~= None then out[prefix .. name] = keep_vars and p or p:detach() end
+    if not rawequal(p, None) then out[prefix .. name] = keep_vars and p or p:detach() end
   end
   for name, b in pairs(self._buffers) do
-    if b ~= None and not self._non_persistent[name] then
+    if not rawequal(b, None) and not self._non_persistent[name] then
       out[prefix .. name] = keep_vars and b or b:detach()
     end
   end
   for name, child in pairs(self._modules) do
-    if child ~= None then save(child, out, prefix .. name .. ".", keep_vars) end
+    if not rawequal(child, None) then save(child, out, prefix .. name .. ".", keep_vars) end
   end
 end
 
-local read_save = args "Module.state_dict(*, any destination=None, str prefix='', bool "
-  .. "keep_vars=False)"
+local read_save = args("Module.state_dict(*, any destination=None, str prefix='', bool "
+  .. "keep_vars=False)")
 
 -- state_dict(): an ordered table from full name to tensor, sharing memory with the model.
 function Module.state_dict(self, ...)
@@ -77,7 +77,7 @@ local function own_state(self)
   local state = {}
   for _, field in ipairs {"_parameters", "_buffers"} do
     for name, v in pairs(self[field]) do
-      if v ~= None and not (field == "_buffers" and self._non_persistent[name]) then
+      if not rawequal(v, None) and not (field == "_buffers" and self._non_persistent[name]) then
         state[#state + 1] = {field, name}
         state[name] = true
       end
@@ -91,7 +91,8 @@ local function note_unexpected(self, prefix, state, ctx)
     if key:sub(1, #prefix) == prefix then
       local head, dot = key:sub(#prefix + 1):match("^([^.]*)(%.?)")
       local known = state[head]
-      if dot == "." then known = odict.has(self._modules, head) and self._modules[head] ~= None end
+      if dot == "." then known = odict.has(self._modules, head)
+        and not rawequal(self._modules[head], None) end
       if not known then ctx.unexpected[#ctx.unexpected + 1] = key end
     end
   end
@@ -111,7 +112,7 @@ local function load(self, prefix, ctx)
   end
   note_unexpected(self, prefix, state, ctx)
   for name, child in pairs(self._modules) do
-    if child ~= None then load(child, prefix .. name .. ".", ctx) end
+    if not rawequal(child, None) then load(child, prefix .. name .. ".", ctx) end
   end
 end
 
@@ -121,8 +122,8 @@ local function quoted(keys)
   return table.concat(parts, ", ")
 end
 
-local read_load = args "Module.load_state_dict(dict state_dict, bool strict=True, bool "
-  .. "assign=False)"
+local read_load = args("Module.load_state_dict(dict state_dict, bool strict=True, bool "
+  .. "assign=False)")
 
 -- load_state_dict(sd, strict=true): copies by name. RuntimeError lists every difference;
 -- with strict=false only differing shapes are errors. Returns missing_keys, unexpected_keys.

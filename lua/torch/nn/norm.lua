@@ -29,11 +29,11 @@ local function batch_norm_forward(self, x)
   local b, p = self._buffers, self._parameters
   local momentum = self.momentum or 0.0
   local training, track = self.training, self.track_running_stats
-  if training and track and b.num_batches_tracked ~= None then
+  if training and track and not rawequal(b.num_batches_tracked, None) then
     b.num_batches_tracked:add_(1)
     if self.momentum == nil then momentum = 1.0 / b.num_batches_tracked:item() end
   end
-  local from_batch = training or (b.running_mean == None and b.running_var == None)
+  local from_batch = training or (rawequal(b.running_mean, None) and rawequal(b.running_var, None))
   local use_stats = not training or track
   return F.batch_norm(x, use_stats and b.running_mean or None, use_stats and b.running_var or None,
                       p.weight, p.bias, from_batch, momentum, self.eps)

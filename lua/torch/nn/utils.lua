@@ -19,8 +19,8 @@ local function gradients(parameters)
 end
 
 -- The p-norm of all the tensors taken together, as a 0-dim tensor.
-local read_total = args "get_total_norm(any tensors, number norm_type=2.0, bool "
-  .. "error_if_nonfinite=False)"
+local read_total = args("get_total_norm(any tensors, number norm_type=2.0, bool "
+  .. "error_if_nonfinite=False)")
 local function total_norm(grads, p, strict)
   if #grads == 0 then return torch.tensor(0.0) end
   local norms = {}

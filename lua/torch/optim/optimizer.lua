@@ -194,7 +194,7 @@ end
 -- An option of a group: None reads as nil, a tensor lr as its number.
 function Optimizer._option(group, k)
   local v = group[k]
-  if v == None then return nil end
+  if rawequal(v, None) then return nil end
   if core.is_tensor(v) then return v:item() end
   return v
 end
@@ -305,7 +305,8 @@ function Optimizer.__repr__(self)
     table.sort(keys)
     for _, k in ipairs(keys) do
       local v = group[k]
-      lines[#lines + 1] = string.format("    %s: %s", k, v == None and "None" or repr.str(v))
+      lines[#lines + 1] = string.format("    %s: %s", k, rawequal(v, None) and "None"
+        or repr.str(v))
     end
   end
   lines[#lines + 1] = ")"
