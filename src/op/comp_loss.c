@@ -85,11 +85,30 @@ dl_status dl_comp_huber_loss(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
 }
 
 /* ---- binary cross entropy ------------------------------------------------------------------------------ */
-/* An optional weight in the size of t. */
-static dl_tensor *spread(dl_ex *e, const dl_arg *w, const dl_tensor *t) {
-  if (!dl_arg_given(w)) return NULL;
+/* An optional weight in the size of t, which it must not enlarge. */
+static dl_tensor *spread(dl_ex *e, const dl_arg *w, const dl_tensor *t, bool weight_first) {
+  if (!dl_arg_given(w) || e->st != DL_OK) return NULL;
   if (same_size(w->t, t)) return w->t;
+  const dl_tensor *a = weight_first ? w->t : t, *b = weight_first ? t : w->t;
+  dl_meta m = {.ndim = a->ndim};
+  memcpy(m.size, a->size, a->ndim * sizeof *m.size);
+  e->st = dl_broadcast(&m, b->ndim, b->size);
   return EX(e, expand, *w, L(t->size, t->ndim));
+}
+
+/* torch.broadcast_shapes of (target, weight), as the message words it */
+static dl_status weight_fits(const dl_tensor *t, const dl_tensor *w) {
+  char a[160], b[160];
+  for (int d = 1; w && d <= w->ndim && d <= t->ndim; d++) {
+    int64_t n = w->size[w->ndim - d], m = t->size[t->ndim - d];
+    if (n != 1 && m != 1 && n != m)
+      return dl_fail(DL_RuntimeError, DL_E_SHAPE,
+                     "Attempting to broadcast a dimension of length %lld at -%d! Mismatching argument at index 1 "
+                     "had torch.Size(%s); but expected shape should be broadcastable to %s",
+                     (long long)n, d, dl_sizes_str(w->ndim, w->size, a, sizeof a),
+                     dl_sizes_str(t->ndim, t->size, b, sizeof b));
+  }
+  return DL_OK;
 }
 
 static dl_status sizes_differ(const char *fmt_class, const dl_tensor *t, const dl_tensor *x) {
@@ -105,7 +124,8 @@ dl_status dl_comp_binary_cross_entropy(dl_ex *e, const dl_arg *arg, dl_tensor **
   dl_tensor *x = arg[0].t, *t = arg[1].t;
   DL_TRY(check_reduction(&arg[3]));
   if (!same_size(x, t)) return sizes_differ("Using", t, x);
-  dl_tensor *w = spread(e, &arg[2], t);
+  DL_TRY(weight_fits(t, dl_arg_given(&arg[2]) ? arg[2].t : NULL));
+  dl_tensor *w = spread(e, &arg[2], t, false);
   return dl_ex_return(e, EX(e, _bce_loss, T(x), T(t), T(w), arg[3]), out);
 }
 
@@ -113,7 +133,7 @@ dl_status dl_comp_binary_cross_entropy_with_logits(dl_ex *e, const dl_arg *arg, 
   dl_tensor *x = arg[0].t, *t = arg[1].t;
   DL_TRY(check_reduction(&arg[3]));
   if (!same_size(x, t)) return sizes_differ("Target", t, x);
-  dl_tensor *w = spread(e, &arg[2], t), *pw = spread(e, &arg[4], t);
+  dl_tensor *pw = spread(e, &arg[4], t, true), *w = spread(e, &arg[2], t, false);
   return dl_ex_return(e, EX(e, _bce_logits_loss, T(x), T(t), T(w), T(pw), arg[3]), out);
 }
 
@@ -152,7 +172,7 @@ static dl_tensor *nll(dl_ex *e, dl_tensor *logp, dl_tensor *t, const dl_arg *w, 
   if (logp->ndim != 1 && (t->ndim == 0 || logp->size[0] != t->size[0])) {
     e->st = dl_fail(DL_ValueError, DL_E_SHAPE,
                     "Expected input batch_size (%lld) to match target batch_size (%lld).",
-                    (long long)logp->size[0], (long long)(t->ndim ? t->size[0] : 1));
+                    (long long)logp->size[0], (long long)(t->ndim ? t->size[0] : 0));
     dl_note("one target for each row of the input");
     return NULL;
   }
@@ -242,9 +262,8 @@ dl_status dl_comp_cross_entropy(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
   DL_TRY(check_reduction(&arg[4]));
   if (!(smooth >= 0 && smooth <= 1))
     return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "label_smoothing must be between 0.0 and 1.0. Got: %g", smooth);
-  if (x->ndim > 0 && same_size(x, t)) return dl_ex_return(e, soft_targets(e, arg, smooth), out);
-  int dim = x->ndim == 1 ? 0 : 1;
-  if (x->ndim == 0) return dl_ex_return(e, nll(e, x, t, &arg[2], &arg[4], &arg[3]), out);
+  if (same_size(x, t)) return dl_ex_return(e, soft_targets(e, arg, smooth), out);
+  int dim = x->ndim <= 1 ? 0 : 1;
   dl_tensor *logp = EX(e, log_softmax, T(x), I(dim));
   dl_tensor *y = nll(e, logp, t, &arg[2], &arg[4], &arg[3]);
   if (smooth > 0 && y) {

@@ -26,7 +26,10 @@ dl_status dl_rule_pair_loss(dl_call *c) {
 dl_status dl_rule_bce_loss(dl_call *c) {
   const dl_tensor *x = c->in[0], *t = c->in[1];
   const dl_arg *last = &c->arg[c->schema->nparam - 1];
-  if (x->dtype != t->dtype || !dl_dtype_is_float((dl_dtype)x->dtype)) {
+  if (x->dtype == t->dtype && !dl_dtype_is_float((dl_dtype)x->dtype))
+    return dl_fail(DL_NotImplementedError, DL_E_DTYPE, "\"binary_cross_entropy\" not implemented for '%s'",
+                   dl_dtypes[x->dtype].scalar);
+  if (x->dtype != t->dtype) {
     dl_fail(DL_RuntimeError, DL_E_DTYPE, "Found dtype %s but expected %s", dl_dtypes[t->dtype].scalar,
             dl_dtypes[x->dtype].scalar);
     dl_note("targets of binary cross entropy are floating, as the input: target:to(input.dtype)");
@@ -36,18 +39,27 @@ dl_status dl_rule_bce_loss(dl_call *c) {
   return DL_OK;
 }
 
-/* With logits the terms promote like any arithmetic. */
+/* With logits the terms promote like any arithmetic, and the target is changed in place. */
 dl_status dl_rule_bce_logits_loss(dl_call *c) {
-  dl_dtype d = dl_result_type(c);
-  if (!dl_dtype_is_float(d)) d = (dl_dtype)dl_default_dtype;
+  dl_dtype d = dl_result_type(c), t = (dl_dtype)c->in[1]->dtype;
+  if (!dl_dtype_is_float((dl_dtype)c->in[0]->dtype))
+    return dl_fail(DL_NotImplementedError, DL_E_DTYPE, "\"log_sigmoid_cpu\" not implemented for '%s'",
+                   dl_dtypes[c->in[0]->dtype].scalar);
+  if (!dl_dtype_is_float(t)) {
+    dl_fail(DL_RuntimeError, DL_E_DTYPE, "result type %s can't be cast to the desired output type %s",
+            dl_dtypes[d].scalar, dl_dtypes[t].scalar);
+    dl_note("targets are floating: target:to(input.dtype)");
+    return DL_E_DTYPE;
+  }
   pair_out(c, d, c->arg[4].s);
   return DL_OK;
 }
 
 /* ---- nll ------------------------------------------------------------------------------------------- */
-static dl_status size_mismatch(const dl_tensor *x, const dl_tensor *t) {
+static dl_status size_mismatch(int spatial, const dl_tensor *x, const dl_tensor *t) {
   char a[160], b[160];
-  return dl_fail(DL_RuntimeError, DL_E_SHAPE, "size mismatch (got input: %s, target: %s)",
+  return dl_fail(DL_RuntimeError, DL_E_SHAPE, !spatial ? "size mismatch (got input: %s, target: %s)"
+                                                             : "size mismatch (got input: %s , target: %s",
                  dl_sizes_str(x->ndim, x->size, a, sizeof a), dl_sizes_str(t->ndim, t->size, b, sizeof b));
 }
 
@@ -94,8 +106,10 @@ dl_status dl_rule_nll_loss(dl_call *c) {
     return dl_fail(DL_RuntimeError, DL_E_SHAPE, "input tensor should be 1D or 2D");
   if (t->ndim > 1)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE, "0D or 1D target tensor expected, multi-target not supported");
-  bool no_batch = x->ndim == 1 && t->ndim == 0;
-  if (!no_batch && x->size[0] != (t->ndim ? t->size[0] : 1)) return size_mismatch(x, t);
+  if (x->ndim == 1 && t->numel != 1)
+    return dl_fail(DL_ValueError, DL_E_SHAPE, "For 1D input, 1D target must have size 1, but got target size: %lld",
+                   (long long)t->numel);
+  if (x->ndim == 2 && x->size[0] != (t->ndim ? t->size[0] : 1)) return size_mismatch(0, x, t);
   return nll_out(c);
 }
 
@@ -108,7 +122,7 @@ dl_status dl_rule_nll_loss2d(dl_call *c) {
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
                    "only batches of spatial inputs supported (4D tensors), but got input of dimension: %d", x->ndim);
   if (x->size[0] != t->size[0] || x->size[2] != t->size[1] || x->size[3] != t->size[2])
-    return size_mismatch(x, t);
+    return size_mismatch(1, x, t);
   return nll_out(c);
 }
 

@@ -120,8 +120,8 @@ dl_status dl_rule_mv(dl_call *c) {
     return dl_fail(DL_RuntimeError, DL_E_SHAPE, "size mismatch, got input (%lld), mat (%lldx%lld), vec (%lld)",
                    (long long)a->size[0], (long long)a->size[0], (long long)a->size[1], (long long)x->size[0]);
   if (a->dtype != x->dtype) {
-    dl_fail(DL_RuntimeError, DL_E_DTYPE, "expected scalar type %s but found %s", dl_dtypes[a->dtype].scalar,
-            dl_dtypes[x->dtype].scalar);
+    dl_fail(DL_RuntimeError, DL_E_DTYPE, "addmv input tensors must have the same dtype, but got %s, %s, and %s",
+            dl_dtypes[x->dtype].scalar, dl_dtypes[a->dtype].scalar, dl_dtypes[x->dtype].scalar);
     note_dtypes(a, x);
     return DL_E_DTYPE;
   }

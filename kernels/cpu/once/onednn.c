@@ -22,7 +22,7 @@
 #include <omp.h>
 
 enum { ANY = 1, F32 = 3, FORWARD = 64, DIRECT = 1, Q_MD = 128 };   /* values of dnnl_types.h */
-enum { SRC = 1, DST = 17, WEI = 33, DIFF_SRC = 129, DIFF_DST = 145, DIFF_WEI = 161 };
+enum { SRC = 1, DST = 17, WEI = 33, BIAS = 41, DIFF_SRC = 129, DIFF_DST = 145, DIFF_WEI = 161 };
 
 typedef void *obj;                                      /* any handle of the library */
 typedef struct exec_arg { int arg; obj memory; } exec_arg;
@@ -161,15 +161,16 @@ static obj matmul_desc(const desc d[3]) {
 
 typedef struct geometry { int64_t stride[2], dilate[2], left[2], right[2]; } geometry;
 
-static obj conv_desc(dl_conv_kind kind, const desc d[3], const geometry *g, obj hint) {
-  obj pd = NULL, s = d[0].md, w = d[1].md, t = d[2].md;
+/* d: src, weights, dst and, forward only, bias (md NULL = none) */
+static obj conv_desc(dl_conv_kind kind, const desc d[4], const geometry *g, obj hint) {
+  obj pd = NULL, s = d[0].md, w = d[1].md, t = d[2].md, b = d[3].md;
   const int64_t *st = g->stride, *di = g->dilate, *l = g->left, *r = g->right;
   _Alignas(16) char op[16384]; /* the 2.x struct: 5976 bytes */
   int bad;
   if (generation == 3) {
     if (kind == DL_CONV_FWD)
-      bad = convolution_forward_primitive_desc_create(&pd, engine, FORWARD, DIRECT, s, w, NULL, t, st, di,
-                                                      l, r, NULL);
+      bad = convolution_forward_primitive_desc_create(&pd, engine, FORWARD, DIRECT, s, w, b, t, st, di, l,
+                                                      r, NULL);
     else if (kind == DL_CONV_BWD_DATA)
       bad = convolution_backward_data_primitive_desc_create(&pd, engine, DIRECT, s, w, t, st, di, l, r,
                                                             hint, NULL);
@@ -179,7 +180,7 @@ static obj conv_desc(dl_conv_kind kind, const desc d[3], const geometry *g, obj 
     return bad ? NULL : pd;
   }
   if (kind == DL_CONV_FWD)
-    bad = dilated_convolution_forward_desc_init(op, FORWARD, DIRECT, s, w, NULL, t, st, di, l, r);
+    bad = dilated_convolution_forward_desc_init(op, FORWARD, DIRECT, s, w, b, t, st, di, l, r);
   else if (kind == DL_CONV_BWD_DATA)
     bad = dilated_convolution_backward_data_desc_init(op, DIRECT, s, w, t, st, di, l, r);
   else
@@ -199,7 +200,8 @@ typedef struct operand {
 typedef struct plan {
   int64_t key[KEY];
   obj prim;
-  operand op[3];
+  int n;                  /* operands */
+  operand op[4];
   uint64_t used;
 } plan;
 static plan plans[PLANS];
@@ -213,7 +215,7 @@ static plan *plan_find(const int64_t key[KEY]) {
 }
 
 static void plan_free(plan *p) {
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < p->n; i++) {
     if (p->op[i].user) memory_destroy(p->op[i].user);
     if (p->op[i].lib && p->op[i].lib != p->op[i].user) memory_destroy(p->op[i].lib);
     if (p->op[i].reorder) primitive_destroy(p->op[i].reorder);
@@ -253,11 +255,11 @@ static bool reorder_run(const operand *o, obj from, obj to) {
   return primitive_execute(o->reorder, stream, 2, a) == 0;
 }
 
-static bool plan_run(plan *p, void *const data[3]) {
-  exec_arg args[3];
-  void *tmp[3] = {0};
+static bool plan_run(plan *p, void *const *data) {
+  exec_arg args[4];
+  void *tmp[4] = {0};
   bool ok = true;
-  for (int i = 0; i < 3 && ok; i++) {
+  for (int i = 0; i < p->n && ok; i++) {
     operand *o = &p->op[i];
     ok = memory_set_data_handle(o->user, data[i]) == 0;
     args[i] = (exec_arg){o->arg, o->lib};
@@ -267,23 +269,24 @@ static bool plan_run(plan *p, void *const data[3]) {
     else ok = memory_set_data_handle(o->lib, tmp[i]) == 0 &&
               (o->is_out || reorder_run(o, o->user, o->lib));
   }
-  ok = ok && primitive_execute(p->prim, stream, 3, args) == 0;
-  for (int i = 0; i < 3 && ok; i++)
+  ok = ok && primitive_execute(p->prim, stream, p->n, args) == 0;
+  for (int i = 0; i < p->n && ok; i++)
     if (p->op[i].is_out && p->op[i].reorder) ok = reorder_run(&p->op[i], p->op[i].lib, p->op[i].user);
   ok = ok && stream_wait(stream) == 0;
-  for (int i = 0; i < 3; i++)
+  for (int i = 0; i < p->n; i++)
     if (tmp[i]) dl_scratch_free(tmp[i], p->op[i].nbytes);
   return ok;
 }
 
-/* Finish a plan from its primitive descriptor (destroyed here). */
-static plan *plan_make(const int64_t key[KEY], obj pd, const desc user[3], const int arg[3],
-                       const int query[3], int out) {
+/* Finish a plan of n operands from its primitive descriptor (destroyed here). */
+static plan *plan_make(const int64_t key[KEY], obj pd, int n, const desc *user, const int *arg,
+                       const int *query, int out) {
   if (!pd) return NULL;
   plan *p = plan_slot();
   memset(p, 0, sizeof *p);
+  p->n = n;
   bool ok = primitive_create(&p->prim, pd) == 0;
-  for (int i = 0; i < 3 && ok; i++) ok = operand_make(&p->op[i], arg[i], i == out, &user[i], pd, query[i]);
+  for (int i = 0; i < n && ok; i++) ok = operand_make(&p->op[i], arg[i], i == out, &user[i], pd, query[i]);
   primitive_desc_destroy(pd);
   if (!ok) { /* the slot stays, matching nothing */
     plan_free(p);
@@ -315,46 +318,53 @@ bool dl_onednn_bmm(int64_t batch, int64_t m, int64_t n, int64_t k, const float *
     int64_t da[3] = {batch, m, k}, db[3] = {batch, k, n}, dc[3] = {batch, m, n};
     desc d[3] = {{NULL}};
     if (desc_strided(&d[0], 3, da, sa) && desc_strided(&d[1], 3, db, sb) && desc_strided(&d[2], 3, dc, sc))
-      p = plan_make(key, matmul_desc(d), d, (int[]){SRC, WEI, DST}, (int[]){0, 0, 0}, 2);
+      p = plan_make(key, matmul_desc(d), 3, d, (int[]){SRC, WEI, DST}, (int[]){0, 0, 0}, 2);
     for (int i = 0; i < 3; i++) desc_free(&d[i]);
   }
   return p && plan_run(p, (void *[]){(void *)a, (void *)b, c});
 }
 
-static plan *conv_plan(dl_conv_kind kind, const dl_conv *s, const int64_t key[KEY]) {
-  int wd = s->groups > 1 ? 5 : 4;
-  int64_t ds[4] = {s->n, s->ic, s->ih, s->iw}, dd[4] = {s->n, s->oc, s->oh, s->ow};
-  int64_t dw[5] = {s->groups, s->oc / s->groups, s->ic / s->groups, s->kh, s->kw};
-  int64_t ss[4], sd[4], sw[5], *w = wd == 5 ? dw : dw + 1;
-  geometry g = {{s->sh, s->sw}, {s->dh - 1, s->dw - 1}, {s->ph, s->pw}, {0, 0}};
-  /* what the library calls right padding makes the sizes consistent; it may be smaller than left */
-  g.right[0] = (s->oh - 1) * s->sh + (s->kh - 1) * s->dh + 1 - s->ih - s->ph;
-  g.right[1] = (s->ow - 1) * s->sw + (s->kw - 1) * s->dw + 1 - s->iw - s->pw;
-  dl_strides_contig(4, ds, ss), dl_strides_contig(4, dd, sd), dl_strides_contig(wd, w, sw);
-  desc any[3] = {{NULL}}, user[3] = {{NULL}};
-  obj hint = NULL, pd = NULL;
+/* What the library calls right padding makes the sizes consistent; it may be less than the left. */
+static geometry geometry_of(const dl_conv *s) {
+  return (geometry){{s->sh, s->sw}, {s->dh - 1, s->dw - 1}, {s->ph, s->pw},
+                    {(s->oh - 1) * s->sh + (s->kh - 1) * s->dh + 1 - s->ih - s->ph,
+                     (s->ow - 1) * s->sw + (s->kw - 1) * s->dw + 1 - s->iw - s->pw}};
+}
+
+static plan *conv_plan(dl_conv_kind kind, const dl_conv *s, bool bias, const int64_t key[KEY]) {
+  int dim[4] = {4, s->groups > 1 ? 5 : 4, 4, 1};
+  int64_t ds[4] = {s->n, s->ic, s->ih, s->iw}, dd[4] = {s->n, s->oc, s->oh, s->ow}, db[1] = {s->oc};
+  int64_t dw[5] = {s->groups, s->oc / s->groups, s->ic / s->groups, s->kh, s->kw}, stride[5];
+  int64_t *size[4] = {ds, dim[1] == 5 ? dw : dw + 1, dd, db};
+  static const int arg[3][4] = {{SRC, WEI, DST, BIAS}, {DIFF_SRC, WEI, DIFF_DST}, {SRC, DIFF_WEI, DIFF_DST}};
+  static const int query[3][4] = {{1, 3, 5, 0}, {2, 3, 6}, {1, 4, 6}};
+  static const int out[3] = {2, 0, 1};
+  geometry g = geometry_of(s);
+  desc any[4] = {{NULL}}, user[4] = {{NULL}};
+  int n = 3 + bias;
+  bool ok = true;
+  for (int i = 0; i < n && ok; i++) {
+    dl_strides_contig(dim[i], size[i], stride);
+    ok = desc_strided(&user[i], dim[i], size[i], stride) &&
+         (i == 3 ? desc_strided(&any[i], 1, db, stride) : desc_any(&any[i], dim[i], size[i]));
+  }
   plan *p = NULL;
-  if (desc_any(&any[0], 4, ds) && desc_any(&any[1], wd, w) && desc_any(&any[2], 4, dd) &&
-      desc_strided(&user[0], 4, ds, ss) && desc_strided(&user[1], wd, w, sw) && desc_strided(&user[2], 4, dd, sd)) {
-    if (kind != DL_CONV_FWD) hint = conv_desc(DL_CONV_FWD, any, &g, NULL);
-    pd = conv_desc(kind, any, &g, hint);
-    static const int arg[3][3] = {{SRC, WEI, DST}, {DIFF_SRC, WEI, DIFF_DST}, {SRC, DIFF_WEI, DIFF_DST}};
-    static const int query[3][3] = {{1, 3, 5}, {2, 3, 6}, {1, 4, 6}};
-    static const int out[3] = {2, 0, 1};
-    p = plan_make(key, pd, user, arg[kind], query[kind], out[kind]);
+  if (ok) {
+    obj hint = kind == DL_CONV_FWD ? NULL : conv_desc(DL_CONV_FWD, any, &g, NULL);
+    p = plan_make(key, conv_desc(kind, any, &g, hint), n, user, arg[kind], query[kind], out[kind]);
     if (hint) primitive_desc_destroy(hint);
   }
-  for (int i = 0; i < 3; i++) desc_free(&any[i]), desc_free(&user[i]);
+  for (int i = 0; i < n; i++) desc_free(&any[i]), desc_free(&user[i]);
   return p;
 }
 
-bool dl_onednn_conv(dl_conv_kind kind, const dl_conv *s, float *src, float *weight, float *dst) {
+bool dl_onednn_conv(dl_conv_kind kind, const dl_conv *s, float *src, float *weight, float *dst, float *bias) {
   if (!load()) return false;
   int64_t key[KEY] = {2 + (int)kind, dl_threads(), s->n, s->ic, s->ih, s->iw, s->oc, s->oh, s->ow, s->kh,
-                      s->kw, s->groups, s->sh, s->sw, s->ph, s->pw, s->dh, s->dw};
+                      s->kw, s->groups, s->sh, s->sw, s->ph, s->pw, s->dh, s->dw, bias != NULL};
   plan *p = plan_find(key);
-  if (!p) p = conv_plan(kind, s, key);
-  return p && plan_run(p, (void *[]){src, weight, dst});
+  if (!p) p = conv_plan(kind, s, bias != NULL, key);
+  return p && plan_run(p, (void *[]){src, weight, dst, bias});
 }
 
 const char *dl_onednn_version(void) { return load(), about; }
@@ -368,7 +378,8 @@ bool dl_onednn_sgemm(int64_t m, int64_t n, int64_t k, float alpha, const float *
 bool dl_onednn_bmm(int64_t batch, int64_t m, int64_t n, int64_t k, const float *a,
                    const int64_t sa[3], const float *b, const int64_t sb[3], float *c,
                    const int64_t sc[3]) { return false; }
-bool dl_onednn_conv(dl_conv_kind kind, const dl_conv *s, float *src, float *weight, float *dst) { return false; }
+bool dl_onednn_conv(dl_conv_kind kind, const dl_conv *s, float *src, float *weight, float *dst,
+                    float *bias) { return false; }
 const char *dl_onednn_version(void) { return "built with ONEDNN=0"; }
 void dl_onednn_disable(bool off) {}
 

@@ -27,8 +27,9 @@ typedef struct dl_conv {
   int64_t sh, sw, ph, pw, dh, dw; /* stride, padding, dilation (1 = none) */
 } dl_conv;
 typedef enum { DL_CONV_FWD, DL_CONV_BWD_DATA, DL_CONV_BWD_WEIGHTS } dl_conv_kind;
-/* FWD writes dst; BWD_DATA writes src; BWD_WEIGHTS writes weight. float32. */
-bool dl_onednn_conv(dl_conv_kind kind, const dl_conv *s, float *src, float *weight, float *dst);
+/* FWD writes dst (bias: NULL = none); BWD_DATA writes src; BWD_WEIGHTS writes weight. float32. */
+bool dl_onednn_conv(dl_conv_kind kind, const dl_conv *s, float *src, float *weight, float *dst,
+                    float *bias);
 
 /* "2.6.3", or why it is not used. Loads the library. */
 const char *dl_onednn_version(void);
