@@ -78,6 +78,33 @@ static inline void dl_elem_copy(void *dst, const void *src, size_t size) {
   }
 }
 
+/* Is the element at p different from zero? -0.0 is zero, nan is not. */
+static inline bool dl_elem_nonzero(const void *p, size_t size, bool is_float) {
+  switch (size) {
+    case 1: return *(const uint8_t *)p != 0;
+    case 2: return (uint16_t)(*(const uint16_t *)p << is_float) != 0;
+    case 4: return (uint32_t)(*(const uint32_t *)p << is_float) != 0;
+    default: return (*(const uint64_t *)p << is_float) != 0;
+  }
+}
+
+/* Elements of v that are not zero. */
+static inline int64_t dl_view_count_nonzero(const dl_view *v) {
+  bool is_float = dl_dtype_is_float((dl_dtype)v->dtype);
+  size_t size = dl_view_esize(v);
+  int64_t n = 0;
+  if (dl_view_contig(v)) {
+    for (int64_t i = 0; i < v->numel; i++) n += dl_elem_nonzero(v->data + (size_t)i * size, size, is_float);
+    return n;
+  }
+  dl_walk w;
+  dl_walk_begin(&w, v->ndim, v->size, -1);
+  dl_walk_add(&w, v->ndim, v->stride, -1);
+  for (; w.left > 0; dl_walk_next(&w))
+    n += dl_elem_nonzero(v->data + w.off[0] * (int64_t)size, size, is_float);
+  return n;
+}
+
 /* A part of a view: dims in `size`/`stride` are the caller's arrays, `off` in elements. */
 static inline dl_view dl_view_part(const dl_view *v, int64_t off, int ndim, const int64_t *size,
                                    const int64_t *stride) {
