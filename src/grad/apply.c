@@ -3,12 +3,12 @@
  * For the walk.
  *
  * INVARIANT  Rules run in ops, so with gradients enabled they record themselves.
- * SOURCE     torch/csrc/autograd/{engine.cpp: validate_outputs,functions/tensor.cpp: CopySlices}. */
+ * SOURCE     torch/csrc/autograd: engine.cpp (validate_outputs), functions/tensor.cpp. */
 #include "grad/apply.h"
 
 #include <string.h>
 
-/* ---- gradients fit their input ----------------------------------------------------------------- */
+/* ---- gradients fit their input -------------------------------------------------------------- */
 static bool expandable(const dl_tensor *t, const dl_meta *m) {
   int lead = t->ndim - m->ndim;
   if (lead < 0) return false;
@@ -21,8 +21,8 @@ static dl_status bad_shape(const dl_node *from, uint32_t k, const dl_meta *m, co
   char got[200], want[200];
   return dl_fail(DL_RuntimeError, DL_E_SHAPE,
                  "Function %s returned an invalid gradient at index %u - got %s but expected shape "
-                 "compatible with %s", dl_node_name(from), (unsigned)k,
-                 dl_sizes_str(t->ndim, t->size, got, sizeof got),
+                 "compatible with %s",
+                 dl_node_name(from), (unsigned)k, dl_sizes_str(t->ndim, t->size, got, sizeof got),
                  dl_sizes_str(m->ndim, m->size, want, sizeof want));
 }
 
@@ -62,8 +62,7 @@ dl_status dl_walk_add(dl_tensor **sum, dl_tensor *t) {
   dl_status st;
   if (!dl_grad_enabled() && ours_alone(*sum))
     st = dl_run(DL_OP_add, (dl_arg[]){T(*sum), T(t)}, 2, DL_INPLACE, &out);
-  else
-    st = dl_op2(DL_OP_add, *sum, t, &out);
+  else st = dl_op2(DL_OP_add, *sum, t, &out);
   dl_tensor_release(t);
   if (st != DL_OK) return st;
   dl_tensor_release(*sum);
@@ -71,7 +70,7 @@ dl_status dl_walk_add(dl_tensor **sum, dl_tensor *t) {
   return DL_OK;
 }
 
-/* ---- rules ----------------------------------------------------------------------------------------- */
+/* ---- rules ---------------------------------------------------------------------------------- */
 static dl_status by_rule(dl_node *n, dl_tensor **gout, dl_tensor **gin) {
   dl_gcall g;
   dl_ex_begin(&g.ex);
@@ -85,8 +84,10 @@ static dl_status by_rule(dl_node *n, dl_tensor **gout, dl_tensor **gin) {
   return dl_ex_end(&g.ex);
 }
 
-/* ---- views ------------------------------------------------------------------------------------------ */
-static bool is_contig(const dl_meta *m, const int64_t *stride) { return dl_is_contig(m->ndim, m->size, stride); }
+/* ---- views ---------------------------------------------------------------------------------- */
+static bool is_contig(const dl_meta *m, const int64_t *stride) {
+  return dl_is_contig(m->ndim, m->size, stride);
+}
 
 /* Elements between the first and one past the last of a strided tensor. */
 static int64_t extent(const dl_meta *m, const int64_t *stride) {
@@ -133,7 +134,8 @@ static dl_status by_slices(dl_node *n, dl_tensor **gout, dl_tensor **gin) {
   dl_ex_begin(&e);
   dl_tensor *whole = like_base(&e, lay, gout[0]);
   EX_(&e, copy_, T(whole), T(gout[0]));
-  dl_tensor *slice = EX(&e, as_strided, T(whole), L(v->size, v->ndim), L(lay->view_stride, v->ndim), I(lay->offset));
+  dl_tensor *slice = EX(&e, as_strided, T(whole), L(v->size, v->ndim), L(lay->view_stride, v->ndim),
+                        I(lay->offset));
   dl_tensor *g = EX(&e, clone, T(slice));
   if (e.st == DL_OK) e.st = dl_node_apply(n->ext->fn, &g, gin);
   if (e.st == DL_OK && n->edges[0].node) {

@@ -7,11 +7,11 @@
 
 #include <math.h>
 
-/* ---- first derivatives: one kernel each ------------------------------------------------------------ */
-#define BY_KERNEL(id, ...)                                                          \
-  DL_GRAD(id) {                                                                     \
-    GIN(0, EX(E, __VA_ARGS__));                                                     \
-    return DONE;                                                                    \
+/* ---- first derivatives: one kernel each ----------------------------------------------------- */
+#define BY_KERNEL(id, ...)      \
+  DL_GRAD(id) {                 \
+    GIN(0, EX(E, __VA_ARGS__)); \
+    return DONE;                \
   }
 BY_KERNEL(relu, relu_backward, T(G(0)), T(OUT(0)))
 BY_KERNEL(sigmoid, sigmoid_backward, T(G(0)), T(OUT(0)))
@@ -21,7 +21,8 @@ BY_KERNEL(silu, silu_backward, T(G(0)), T(IN(0)))
 BY_KERNEL(mish, mish_backward, T(G(0)), T(IN(0)))
 BY_KERNEL(softplus, softplus_backward, T(G(0)), T(IN(0)), *ARG(1), *ARG(2))
 BY_KERNEL(elu, elu_backward, T(G(0)), T(IN(0)), *ARG(1), I(1), I(1))
-BY_KERNEL(selu, elu_backward, T(G(0)), T(IN(0)), F(1.6732632423543772848), F(1.0507009873554804935), I(1))
+BY_KERNEL(selu, elu_backward, T(G(0)), T(IN(0)), F(1.6732632423543772848), F(1.0507009873554804935),
+          I(1))
 BY_KERNEL(celu, elu_backward, T(G(0)), T(IN(0)), *ARG(1), I(1), F(1 / dl_arg_f(ARG(1))))
 BY_KERNEL(leaky_relu, leaky_relu_backward, T(G(0)), T(IN(0)), *ARG(1))
 BY_KERNEL(hardtanh, hardtanh_backward, T(G(0)), T(IN(0)), *ARG(1), *ARG(2))
@@ -34,24 +35,24 @@ DL_GRAD(threshold) {
   return DONE;
 }
 
-/* ---- second derivatives ------------------------------------------------------------------------------ *
- * The row is <id>_backward(grad, saved): input 0 takes the same kernel, input 1 the curvature.           */
-#define ZERO_CURVE(id, ...)                                                         \
-  DL_GRAD(id) {                                                                     \
-    GIN(0, EX(E, id, T(G(0)), T(IN(1)) __VA_ARGS__));                               \
-    GIN(1, ZEROS(1));                                                               \
-    return DONE;                                                                    \
+/* ---- second derivatives --------------------------------------------------------------------- *
+ * The row is <id>_backward(grad, saved): input 0 takes the same kernel, input 1 the curvature.   */
+#define ZERO_CURVE(id, ...)                           \
+  DL_GRAD(id) {                                       \
+    GIN(0, EX(E, id, T(G(0)), T(IN(1)) __VA_ARGS__)); \
+    GIN(1, ZEROS(1));                                 \
+    return DONE;                                      \
   }
 ZERO_CURVE(relu_backward)
 ZERO_CURVE(leaky_relu_backward, , *ARG(2))
 ZERO_CURVE(hardtanh_backward, , *ARG(2), *ARG(3))
 ZERO_CURVE(hardsigmoid_backward)
 
-#define CURVE(id, expr, ...)                                                        \
-  DL_GRAD(id) {                                                                     \
-    GIN(0, EX(E, id, T(G(0)), T(IN(1)) __VA_ARGS__));                               \
-    GIN(1, expr);                                                                   \
-    return DONE;                                                                    \
+#define CURVE(id, expr, ...)                          \
+  DL_GRAD(id) {                                       \
+    GIN(0, EX(E, id, T(G(0)), T(IN(1)) __VA_ARGS__)); \
+    GIN(1, expr);                                     \
+    return DONE;                                      \
   }
 
 /* incoming times first gradient: every curvature has this factor */

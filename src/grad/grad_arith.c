@@ -11,9 +11,7 @@ static dl_tensor *times(dl_ex *e, dl_tensor *t, const dl_arg *by) {
 }
 
 /* The k-th operand as an argument: the number given, or the saved tensor. */
-static dl_arg operand(dl_gcall *g, int k) {
-  return dl_arg_given(ARG(k)) ? *ARG(k) : T(IN(k));
-}
+static dl_arg operand(dl_gcall *g, int k) { return dl_arg_given(ARG(k)) ? *ARG(k) : T(IN(k)); }
 
 DL_GRAD(add) {
   GIN(0, G(0));
@@ -76,8 +74,10 @@ DL_GRAD(fmod) {
   return DONE;
 }
 
-/* ---- powers -------------------------------------------------------------------------------------- */
-static dl_arg minus_one(const dl_arg *n) { return n->tag == DL_A_FLOAT ? F(n->f - 1) : I(dl_arg_i(n) - 1); }
+/* ---- powers --------------------------------------------------------------------------------- */
+static dl_arg minus_one(const dl_arg *n) {
+  return n->tag == DL_A_FLOAT ? F(n->f - 1) : I(dl_arg_i(n) - 1);
+}
 
 static dl_tensor *pow_base_number(dl_gcall *g, const dl_arg *n) {
   if (dl_arg_f(n) == 0) return ZEROS(0);
@@ -112,7 +112,8 @@ DL_GRAD(rpow) {
 
 DL_GRAD(atan2) {
   dl_tensor *y = IN(0);
-  dl_arg x = operand(g, 1), xx = x.tag == DL_A_TENSOR ? T(MUL(x.t, x.t)) : F(dl_arg_f(&x) * dl_arg_f(&x));
+  dl_arg x = operand(g, 1),
+         xx = x.tag == DL_A_TENSOR ? T(MUL(x.t, x.t)) : F(dl_arg_f(&x) * dl_arg_f(&x));
   dl_tensor *r = DO(reciprocal, EX(E, add, T(MUL(y, y)), xx));
   GIN(0, MUL(EX(E, mul, T(G(0)), x), r));
   GIN(1, MUL(MUL(G(0), NEG(y)), r));
@@ -125,7 +126,7 @@ DL_GRAD(hypot) {
   return DONE;
 }
 
-/* ---- the larger and the smaller ---------------------------------------------------------------------- */
+/* ---- the larger and the smaller ------------------------------------------------------------- */
 /* What a gets of g where the larger of a and b was taken: all, half of a tie, or nothing. */
 static dl_tensor *share_of_larger(dl_ex *e, dl_tensor *g, dl_tensor *a, dl_tensor *b) {
   dl_tensor *half = EX(e, where, T(EX(e, eq, T(a), T(b))), T(EX(e, div, T(g), I(2))), T(g));
@@ -169,7 +170,8 @@ DL_GRAD(clamp_max) {
 static dl_tensor *clamp_numbers(dl_gcall *g) {
   const dl_arg *lo = ARG(1), *hi = ARG(2);
   dl_tensor *x = IN(0);
-  if (dl_arg_given(lo) && dl_arg_given(hi)) return EX(E, hardtanh_backward, T(G(0)), T(x), *lo, *hi);
+  if (dl_arg_given(lo) && dl_arg_given(hi))
+    return EX(E, hardtanh_backward, T(G(0)), T(x), *lo, *hi);
   if (dl_arg_given(lo)) return KEEP_WHERE(G(0), EX(E, gt, T(x), *lo));
   return KEEP_WHERE(G(0), EX(E, lt, T(x), *hi));
 }
@@ -188,7 +190,7 @@ DL_GRAD(clamp) {
   return DONE;
 }
 
-/* ---- three operands -------------------------------------------------------------------------------------- */
+/* ---- three operands ------------------------------------------------------------------------- */
 DL_GRAD(lerp) {
   const dl_arg *number = ARG(2);
   if (dl_arg_given(number)) {

@@ -1,4 +1,4 @@
-/* grad_index.c -- gradients of indexing, and of the reductions that pick elements
+/* grad_index.c -- gradients of indexing
  *
  * SOURCE  tools/autograd/derivatives.yaml, torch/csrc/autograd/FunctionsManual.cpp of PyTorch. */
 #include "grad/rule.h"
@@ -87,42 +87,5 @@ DL_GRAD(index_fill) {
     dl_tensor *once = EX(E, unique, T(IN(1)));
     GIN(2, EX(E, sum, T(EX(E, index_select, T(G(0)), *ARG(1), T(once)))));
   }
-  return DONE;
-}
-
-/* ---- reductions that pick ------------------------------------------------------------------------------- */
-/* Send grad back to the places `index` (result 1) names along dim. */
-static dl_status to_places(dl_gcall *g, const dl_arg *dim, bool dim_was_dropped) {
-  dl_tensor *grad = G(0), *place;
-  if (!NEED(0)) return DONE;
-  if (!grad) {
-    GIN(0, dl_g_zeros(g, 0));
-    return DONE;
-  }
-  if (META(0)->ndim == 0) {
-    GIN(0, grad);
-    return DONE;
-  }
-  place = OUT(1);
-  if (dim_was_dropped) {
-    grad = EX(E, unsqueeze, T(grad), *dim);
-    place = EX(E, unsqueeze, T(place), *dim);
-  }
-  GIN(0, EX(E, scatter, T(zeros(g, 0, G(0))), *dim, T(place), T(grad)));
-  return DONE;
-}
-
-DL_GRAD(sort) { return to_places(g, ARG(1), false); }
-DL_GRAD(topk) { return to_places(g, ARG(2), false); }
-DL_GRAD(median_dim) { return to_places(g, ARG(1), !ARG(2)->i); }
-DL_GRAD(kthvalue) { return to_places(g, ARG(2), !ARG(3)->i); }
-
-/* Elements equal to the median share its gradient. */
-DL_GRAD(median) {
-  dl_tensor *x = IN(0), *m = OUT(0);
-  dl_tensor *nan = EX(E, logical_and, T(EX(E, isnan, T(x))), T(EX(E, isnan, T(m))));
-  dl_tensor *mask = EX(E, logical_or, T(EX(E, eq, T(x), T(m))), T(nan));
-  dl_tensor *share = EX(E, div, T(G(0)), T(EX(E, sum, T(mask))));
-  GIN(0, EX(E, mul, T(EX(E, _to_copy, T(mask), DT(G(0)->dtype))), T(share)));
   return DONE;
 }

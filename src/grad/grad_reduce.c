@@ -1,12 +1,17 @@
-/* grad_reduce.c -- gradients of the section "reductions" that weigh every element: sum … norm, softmax
+/* grad_reduce.c -- gradients of the reductions that weigh every element: sum … norm, softmax
  *
  * SOURCE tools/autograd/derivatives.yaml, torch/csrc/autograd/FunctionsManual.cpp. */
 #include "grad/words.h"
 
 #include <math.h>
 
-/* A reduction as its call said it: which dims went, and how many elements each result stands for. */
-typedef struct { uint32_t mask; bool keep; int64_t count; const dl_meta *x; } reduced;
+/* A reduction as its call said it: which dims went, how many elements each result stands for. */
+typedef struct {
+  uint32_t mask;
+  bool keep;
+  int64_t count;
+  const dl_meta *x;
+} reduced;
 
 static reduced reduction(dl_gcall *g, const dl_arg *dims, bool keep) {
   reduced r = {.keep = keep, .count = 1, .x = META(0)};
@@ -40,7 +45,7 @@ static dl_tensor *mean_dims(dl_ex *e, dl_tensor *t, const reduced *r) {
   return EX(e, div, T(s), I(r->count));
 }
 
-/* ---- sum and mean --------------------------------------------------------------------------------- */
+/* ---- sum and mean --------------------------------------------------------------------------- */
 static dl_status sum_rule(dl_gcall *g, const dl_arg *dims, bool keep, bool mean) {
   reduced r = reduction(g, dims, keep);
   dl_tensor *t = spread(E, G(0), &r);
@@ -53,7 +58,7 @@ DL_GRAD(sum_dim) { return sum_rule(g, ARG(1), ARG(2)->i, false); }
 DL_GRAD(mean) { return sum_rule(g, &NIL, false, true); }
 DL_GRAD(mean_dim) { return sum_rule(g, ARG(1), ARG(2)->i, true); }
 
-/* ---- largest and smallest: ties share ---------------------------------------------------------------- */
+/* ---- largest and smallest: ties share ------------------------------------------------------- */
 static dl_status extreme_rule(dl_gcall *g, const dl_arg *dims, bool keep) {
   reduced r = reduction(g, dims, keep);
   dl_tensor *best = with_dims(E, OUT(0), &r), *up = with_dims(E, G(0), &r);
@@ -79,7 +84,7 @@ DL_GRAD(max) { return even_rule(g); }
 DL_GRAD(min) { return even_rule(g); }
 DL_GRAD(median) { return even_rule(g); }
 
-/* ---- variance --------------------------------------------------------------------------------------------- */
+/* ---- variance ------------------------------------------------------------------------------- */
 static double correction_of(dl_gcall *g) {
   return dl_arg_given(ARG(4)) ? dl_arg_f(ARG(4)) : ARG(2)->i ? 1 : 0;
 }
@@ -92,7 +97,8 @@ static dl_tensor *var_slope(dl_gcall *g, dl_tensor *up) {
   up = with_dims(E, up, &r);
   if (dof > 0) return MUL(MULN(up, 2 / dof), gap);
   dl_tensor *level = EX(E, eq, T(gap), F(0));
-  dl_tensor *factor = EX(E, masked_fill, T(EX(E, full_like, T(gap), F(INFINITY))), T(level), F(NAN));
+  dl_tensor *factor =
+      EX(E, masked_fill, T(EX(E, full_like, T(gap), F(INFINITY))), T(level), F(NAN));
   return MUL(up, factor);
 }
 
@@ -107,7 +113,7 @@ DL_GRAD(std) {
   return DONE;
 }
 
-/* ---- p-norm --------------------------------------------------------------------------------------------------- */
+/* ---- p-norm --------------------------------------------------------------------------------- */
 static dl_tensor *norm_inf(dl_gcall *g, const reduced *r, dl_tensor *up, dl_tensor *n) {
   dl_tensor *x = IN(0), *size = DO(abs, x);
   dl_tensor *mask = EX(E, logical_or, T(EX(E, eq, T(size), T(n))), T(DO(isnan, size)));
@@ -137,7 +143,7 @@ DL_GRAD(norm) {
   return DONE;
 }
 
-/* ---- softmax ---------------------------------------------------------------------------------------------------- */
+/* ---- softmax -------------------------------------------------------------------------------- */
 DL_GRAD(_softmax) {
   GIN(0, EX(E, _softmax_backward, T(G(0)), T(OUT(0)), *ARG(1)));
   return DONE;

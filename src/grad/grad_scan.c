@@ -1,10 +1,10 @@
-/* grad_scan.c -- gradients of the section "reductions" that pick or run: max(dim) … topk, products, scans
+/* grad_scan.c -- gradients of the reductions that pick or run: max(dim) … topk, products, scans
  *
  * SOURCE torch/csrc/autograd/FunctionsManual.cpp (prod_backward, cumprod_backward,
  * value_selecting_reduction_backward). */
 #include "grad/words.h"
 
-/* ---- values picked along a dim: the gradient goes where the index says ------------------------------- */
+/* ---- values picked along a dim: the gradient goes where the index says ---------------------- */
 static dl_status picked_rule(dl_gcall *g, int64_t dim, bool keep) {
   dl_tensor *up = G(0), *at = OUT(1);
   const dl_meta *x = META(0);
@@ -24,14 +24,18 @@ DL_GRAD(kthvalue) { return picked_rule(g, ARG(2)->i, ARG(3)->i); }
 DL_GRAD(sort) { return picked_rule(g, ARG(1)->i, true); }
 DL_GRAD(topk) { return picked_rule(g, ARG(2)->i, true); }
 
-/* ---- running sums ------------------------------------------------------------------------------------- */
-static dl_tensor *flip(dl_ex *e, dl_tensor *t, int64_t dim) { return EX(e, flip, T(t), L(&dim, 1)); }
+/* ---- running sums --------------------------------------------------------------------------- */
+static dl_tensor *flip(dl_ex *e, dl_tensor *t, int64_t dim) {
+  return EX(e, flip, T(t), L(&dim, 1));
+}
 
 static dl_tensor *cumsum_from_end(dl_ex *e, dl_tensor *t, int64_t dim) {
   return flip(e, EX(e, cumsum, T(flip(e, t, dim)), I(dim)), dim);
 }
 
-static int64_t length(const dl_meta *m, int64_t dim) { return m->ndim ? m->size[dim < 0 ? dim + m->ndim : dim] : 1; }
+static int64_t length(const dl_meta *m, int64_t dim) {
+  return m->ndim ? m->size[dim < 0 ? dim + m->ndim : dim] : 1;
+}
 
 DL_GRAD(cumsum) {
   int64_t dim = ARG(1)->i;
@@ -40,7 +44,7 @@ DL_GRAD(cumsum) {
   return DONE;
 }
 
-/* ---- products ------------------------------------------------------------------------------------------ */
+/* ---- products ------------------------------------------------------------------------------- */
 static int64_t count_true(dl_ex *e, dl_tensor *mask) {
   dl_tensor *n = words_one(e, DL_OP_sum, mask);
   return n ? dl_tensor_item_i(n) : 0;
@@ -107,7 +111,7 @@ DL_GRAD(prod_dim) {
   return DONE;
 }
 
-/* Element k's share: the sum over i >= k of up[i] * (product of the elements up to i, without k). */
+/* Element k's share: the sum over i >= k of up[i] * (product of the elements up to i but k). */
 static dl_tensor *cumprod_element(dl_ex *e, dl_tensor *up, dl_tensor *x, int64_t dim, int64_t k) {
   int64_t n = x->size[dim];
   dl_tensor *before = EX(e, prod_dim, T(narrow(e, x, dim, 0, k)), I(dim), B(true));
@@ -139,9 +143,11 @@ DL_GRAD(cumprod) {
   int dim = 0;
   if (!NEED(0)) return DONE;
   if (E->st == DL_OK) E->st = dl_wrap_dim(ARG(1)->i, META(0)->ndim, &dim);
-  dl_tensor *x = EX(E, _to_copy, T(IN(0)), DT(META(0)->dtype)), *up = EX(E, _to_copy, T(G(0)), DT(META(0)->dtype));
+  dl_tensor *x = EX(E, _to_copy, T(IN(0)), DT(META(0)->dtype)),
+            *up = EX(E, _to_copy, T(G(0)), DT(META(0)->dtype));
   if (length(META(0), dim) <= 1) GIN(0, up);
-  else if (count_true(E, EX(E, eq, T(x), F(0))) == 0) GIN(0, DIV(cumsum_from_end(E, MUL(OUT(0), up), dim), x));
+  else if (count_true(E, EX(E, eq, T(x), F(0))) == 0)
+    GIN(0, DIV(cumsum_from_end(E, MUL(OUT(0), up), dim), x));
   else GIN(0, cumprod_with_zeros(E, up, x, dim));
   return DONE;
 }

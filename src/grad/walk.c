@@ -3,19 +3,30 @@
  * For bind and tests. First every node below the roots is visited once and its incoming edges are
  * counted; then nodes run when all their gradients have come, the youngest first.
  *
- * INVARIANT  mark, deps, skip, want and grad of a node belong to the walk whose depth is in mark; they
- *            are all zero outside a walk. A walk inside a walk (from a hook) puts aside what it meets.
- *            Nothing recurses: depth of the graph costs heap, not stack.
- * SOURCE     torch/csrc/autograd/{engine.cpp,python_engine.cpp}, torch/autograd/__init__.py (order, texts). */
+ * INVARIANT  mark, deps, skip, want and grad of a node belong to the walk whose depth is in mark;
+ *            they are all zero outside a walk. A walk inside a walk (from a hook) puts aside what
+ *            it meets. Nothing recurses: depth of the graph costs heap, not stack.
+ * SOURCE     torch/csrc/autograd/{engine,python_engine}.cpp, torch/autograd/__init__.py */
 #include "grad/apply.h"
 
 #include <string.h>
 
 bool dl_anomaly_nan = true;
 
-typedef struct { dl_node **v; size_t n, cap; } nodes;
-typedef struct { dl_node *node; uint8_t mark, skip, want; uint32_t deps; dl_tensor *grad, **grads; } held;
-typedef struct { dl_edge edge; dl_tensor *grad; } root; /* both owned */
+typedef struct {
+  dl_node **v;
+  size_t n, cap;
+} nodes;
+typedef struct {
+  dl_node *node;
+  uint8_t mark, skip, want;
+  uint32_t deps;
+  dl_tensor *grad, **grads;
+} held;
+typedef struct {
+  dl_edge edge;
+  dl_tensor *grad;
+} root; /* both owned */
 
 typedef struct walk {
   nodes seen, ready;
@@ -25,8 +36,8 @@ typedef struct walk {
   dl_backward_opts o;
   int n_roots, n_inputs;
   root *roots;
-  dl_edge *inputs;               /* owned nodes; NULL: gradients go to the leaves */
-  dl_tensor **results;           /* of n_inputs, or NULL */
+  dl_edge *inputs;     /* owned nodes; NULL: gradients go to the leaves */
+  dl_tensor **results; /* of n_inputs, or NULL */
 } walk;
 
 static uint8_t walks; /* depth of the innermost walk */
@@ -55,7 +66,7 @@ static dl_status push(nodes *s, dl_node *n) {
   return DL_OK;
 }
 
-/* ---- the first pass: who waits for how many gradients --------------------------------------------- */
+/* ---- the first pass: who waits for how many gradients --------------------------------------- */
 static dl_status put_aside(walk *w, dl_node *n) {
   if (w->n_held == w->cap_held) DL_TRY(grow((void **)&w->held, &w->cap_held, sizeof *w->held));
   held h = {n, n->mark, n->skip, n->want, n->deps, n->grad, NULL};
@@ -103,7 +114,7 @@ static dl_status count(walk *w) {
   return DL_OK;
 }
 
-/* ---- with inputs: who lies above one of them --------------------------------------------------------- */
+/* ---- with inputs: who lies above one of them ------------------------------------------------ */
 static bool leads_somewhere(const dl_node *n) {
   for (uint32_t k = 0; k < n->n_edges; k++)
     if (n->edges[k].node && !n->edges[k].node->skip) return true;
@@ -146,7 +157,7 @@ static dl_status choose(walk *w) {
   return st;
 }
 
-/* ---- the queue: youngest node first, leaves before all -------------------------------------------------- */
+/* ---- the queue: youngest node first, leaves before all -------------------------------------- */
 static dl_status ready_push(walk *w, dl_node *n) {
   DL_TRY(push(&w->ready, n));
   dl_node **v = w->ready.v;
@@ -170,7 +181,8 @@ static dl_node *ready_pop(walk *w) {
 }
 
 /* Give *t (owned, taken) to the node an edge points at. */
-static dl_status deliver(walk *w, const dl_node *from, uint32_t k, const dl_edge *e, dl_tensor **t) {
+static dl_status deliver(walk *w, const dl_node *from, uint32_t k, const dl_edge *e,
+                         dl_tensor **t) {
   dl_node *n = e->node;
   if (*t) {
     dl_meta m;
@@ -183,16 +195,19 @@ static dl_status deliver(walk *w, const dl_node *from, uint32_t k, const dl_edge
   return --n->deps == 0 ? ready_push(w, n) : DL_OK;
 }
 
-/* ---- one node --------------------------------------------------------------------------------------------- */
+/* ---- one node ------------------------------------------------------------------------------- */
 static dl_status blame(const dl_node *n) {
-  const char *line = n->ext && n->ext->line_slot && dl_host.line ? dl_host.line(n->ext->line_slot) : NULL;
+  const char *line =
+      n->ext && n->ext->line_slot && dl_host.line ? dl_host.line(n->ext->line_slot) : NULL;
   if (line)
-    dl_warn(false, "UserWarning", "Error detected in %s. Traceback of forward call that caused the error:\n%s",
+    dl_warn(false, "UserWarning",
+            "Error detected in %s. Traceback of forward call that caused the error:\n%s",
             dl_node_name(n), line);
   else
     dl_warn(false, "UserWarning",
-            "Error detected in %s. No forward pass information available. Enable detect anomaly during "
-            "forward pass for more information.", dl_node_name(n));
+            "Error detected in %s. No forward pass information available. Enable detect anomaly "
+            "during forward pass for more information.",
+            dl_node_name(n));
   return dl_err.kind;
 }
 
@@ -208,8 +223,9 @@ static dl_status look_for_nan(const dl_node *n, dl_tensor **gin) {
     bool nan = found && dl_tensor_item_i(found);
     DL_TRY(dl_ex_end(&e));
     if (nan)
-      return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD, "Function '%s' returned nan values in its %uth output.",
-                     dl_node_name(n), (unsigned)k);
+      return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
+                     "Function '%s' returned nan values in its %uth output.", dl_node_name(n),
+                     (unsigned)k);
   }
   return DL_OK;
 }
@@ -223,7 +239,8 @@ static dl_status apply(dl_node *n, dl_tensor **gout, dl_tensor **gin) {
 
 static void drop_grads(dl_node *n) {
   if (!n->many) dl_tensor_drop(&n->grad);
-  else for (uint32_t i = 0; i < n->ext->n_out; i++) dl_tensor_drop(&n->grads[i]);
+  else
+    for (uint32_t i = 0; i < n->ext->n_out; i++) dl_tensor_drop(&n->grads[i]);
 }
 
 static void capture(walk *w, const dl_node *n, dl_tensor **gout) {
@@ -283,7 +300,7 @@ static dl_status run_all(walk *w) {
   return DL_OK;
 }
 
-/* ---- set-up and end ------------------------------------------------------------------------------------------ */
+/* ---- set-up and end ------------------------------------------------------------------------- */
 static dl_status ones(dl_tensor *like, dl_tensor **out) {
   if (like->dev.type != DL_CPU) return dl_run(DL_OP_ones_like, (dl_arg[]){T(like)}, 1, 0, out);
   DL_TRY(dl_tensor_new(like->dev, (dl_dtype)like->dtype, like->ndim, like->size, out));
@@ -295,15 +312,17 @@ static dl_status seed(dl_tensor *t, dl_tensor *given, int i, dl_tensor **out) {
   char a[200], b[200];
   if (!given && !dl_tensor_wants_grad(t)) return DL_OK;
   if (!given && t->numel != 1) {
-    dl_fail(DL_RuntimeError, DL_E_AUTOGRAD, "grad can be implicitly created only for scalar outputs");
+    dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
+            "grad can be implicitly created only for scalar outputs");
     dl_note("reduce it first, for example y:sum():backward(), or pass a gradient of its shape");
     return DL_E_AUTOGRAD;
   }
   if (!given) return ones(t, out);
   if (!dl_sizes_equal(given->ndim, given->size, t->ndim, t->size))
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "Mismatch in shape: grad_output[%d] has a shape of torch.Size(%s) and output[%d] has a "
-                   "shape of torch.Size(%s).", i, dl_sizes_str(given->ndim, given->size, a, sizeof a), i,
+                   "Mismatch in shape: grad_output[%d] has a shape of torch.Size(%s) and "
+                   "output[%d] has a shape of torch.Size(%s).",
+                   i, dl_sizes_str(given->ndim, given->size, a, sizeof a), i,
                    dl_sizes_str(t->ndim, t->size, b, sizeof b));
   *out = dl_tensor_retain(given);
   return DL_OK;
@@ -317,7 +336,9 @@ static dl_status set_roots(walk *w, dl_tensor *const *roots, dl_tensor *const *g
     if (!w->roots[i].edge.node) {
       dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
               "element %d of tensors does not require grad and does not have a grad_fn", i);
-      dl_note("nothing that led to it requires gradients: was it made under no_grad, or from detached data?");
+      dl_note(
+          "nothing that led to it requires gradients: was it made under no_grad, or from detached "
+          "data?");
       return DL_E_AUTOGRAD;
     }
   }
@@ -327,7 +348,8 @@ static dl_status set_roots(walk *w, dl_tensor *const *roots, dl_tensor *const *g
 static dl_status set_inputs(walk *w, dl_tensor *const *inputs) {
   for (int i = 0; i < w->n_inputs; i++) {
     if (!dl_tensor_wants_grad(inputs[i]))
-      return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD, "One of the differentiated Tensors does not require grad");
+      return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
+                     "One of the differentiated Tensors does not require grad");
     if (w->o.accumulate) DL_TRY(dl_tensor_retain_grad(inputs[i]));
     DL_TRY(dl_gradient_edge(inputs[i], &w->inputs[i]));
   }
@@ -339,7 +361,8 @@ static dl_status check_used(walk *w) {
     if (w->results[i]) continue;
     dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
             "The differentiated Tensor at index %d appears to not have been used in the graph. Set "
-            "allow_unused=True if this is the desired behavior.", i);
+            "allow_unused=True if this is the desired behavior.",
+            i);
     return DL_E_AUTOGRAD;
   }
   return DL_OK;
@@ -381,8 +404,9 @@ static dl_status walk_in_mode(walk *w) {
   if (w->o.create_graph) dl_mode &= ~(unsigned)DL_MODE_NO_GRAD;
   else dl_mode |= DL_MODE_NO_GRAD;
   w->depth = ++walks;
-  dl_status st = walks < MAX_WALKS ? run_all(w)
-                                   : dl_fail(DL_RuntimeError, DL_E_AUTOGRAD, "too many nested backward calls");
+  dl_status st = walks < MAX_WALKS
+                     ? run_all(w)
+                     : dl_fail(DL_RuntimeError, DL_E_AUTOGRAD, "too many nested backward calls");
   if (st == DL_OK) st = check_used(w);
   leave(w);
   walks--;
@@ -391,10 +415,12 @@ static dl_status walk_in_mode(walk *w) {
 }
 
 dl_status dl_backward(dl_tensor *const *roots, dl_tensor *const *grads, int nroots,
-                      dl_tensor *const *inputs, int ninputs, dl_backward_opts o, dl_tensor **results) {
+                      dl_tensor *const *inputs, int ninputs, dl_backward_opts o,
+                      dl_tensor **results) {
   walk w = {.o = o, .n_roots = nroots, .n_inputs = inputs ? ninputs : 0, .results = results};
   if (inputs && ninputs == 0 && o.accumulate)
-    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "`inputs` argument to `backward()` cannot be empty.");
+    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
+                   "`inputs` argument to `backward()` cannot be empty.");
   size_t rb = (size_t)nroots * sizeof *w.roots, ib = (size_t)w.n_inputs * sizeof *w.inputs;
   root one = {0};
   w.roots = nroots > 1 ? dl_block_new(rb) : &one;
@@ -414,9 +440,11 @@ dl_status dl_backward(dl_tensor *const *roots, dl_tensor *const *grads, int nroo
   for (int i = 0; i < w.n_inputs && results && st != DL_OK; i++) dl_tensor_drop(&results[i]);
   if (st == DL_OK && o.create_graph && !results)
     dl_warn(true, "UserWarning",
-            "Using backward() with create_graph=True will create a reference cycle between the parameter and "
-            "its gradient which can cause a memory leak. We recommend using autograd.grad when creating the "
-            "graph to avoid this. If you have to use this function, make sure to reset the .grad fields of "
-            "your parameters to None after use to break the cycle and avoid the leak.");
+            "Using backward() with create_graph=True will create a reference cycle between the "
+            "parameter and "
+            "its gradient which can cause a memory leak. We recommend using autograd.grad when "
+            "creating the "
+            "graph to avoid this. If you have to use this function, make sure to reset the .grad "
+            "fields of your parameters to None after use to break the cycle and avoid the leak.");
   return st;
 }

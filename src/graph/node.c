@@ -1,8 +1,8 @@
 /* node.c -- a graph node: one block, its parts, its name, its end
  *
  * For src/graph. The block holds node, edges, saved tensors, arguments, the lists and strings the
- * arguments point at, then metas: for result 0 a head word and the sizes; for each kept input a head
- * word, its place, and the sizes. Sizes are 32-bit words, or 64-bit ones where `wide` says so.
+ * arguments point at, then metas: for result 0 a head word and the sizes; for each kept input a
+ * head word, its place, and the sizes. Sizes are 32-bit words, or 64-bit ones where `wide` says so.
  *
  * INVARIANT  Every block is a whole number of 64-byte units; a zero head word ends the metas.
  * MUST NOT   know Lua. */
@@ -41,7 +41,9 @@ static uint32_t meta_head(uint8_t dtype, int ndim, bool wide) {
   return dtype | (uint32_t)ndim << HEAD_NDIM | (wide ? HEAD_WIDE : 0) | HEAD_SET;
 }
 
-static int head_words(uint32_t head) { return (int)((head >> HEAD_NDIM) & 255) * (head & HEAD_WIDE ? 2 : 1); }
+static int head_words(uint32_t head) {
+  return (int)((head >> HEAD_NDIM) & 255) * (head & HEAD_WIDE ? 2 : 1);
+}
 
 static void meta_get(uint32_t head, const uint32_t *w, dl_meta *m) {
   m->dtype = (uint8_t)head;
@@ -76,7 +78,8 @@ void dl_node_in_meta(const dl_node *n, uint32_t k, dl_meta *m) {
     dl_node_out_meta(e->node, e->nr, m);
     return;
   }
-  const uint32_t *w = metas_of(n), *end = (const uint32_t *)((const char *)n + (size_t)n->units * UNIT);
+  const uint32_t *w = metas_of(n),
+                 *end = (const uint32_t *)((const char *)n + (size_t)n->units * UNIT);
   for (w += 1 + head_words(w[0]); w < end && *w; w += 2 + head_words(w[0]))
     if (w[1] == k) {
       meta_get(w[0], w + 2, m);
@@ -85,7 +88,7 @@ void dl_node_in_meta(const dl_node *n, uint32_t k, dl_meta *m) {
   dl_node_out_meta(n, 0, m);
 }
 
-/* ---- arguments -------------------------------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------------------------------ */
 static size_t round8(size_t n) { return (n + 7) & ~(size_t)7; }
 
 static size_t arg_tail(const dl_arg *a) {
@@ -99,7 +102,8 @@ static void arg_put(dl_arg *to, const dl_arg *a, char **tail) {
   *to = *a;
   size_t bytes = arg_tail(a);
   switch (a->tag) {
-    case DL_A_TENSOR: case DL_A_GEN: to->tag = DL_A_NONE; break;
+    case DL_A_TENSOR:
+    case DL_A_GEN: to->tag = DL_A_NONE; break;
     case DL_A_TENSORS: to->ts = NULL; break;
     case DL_A_INTS:
       if (bytes) memcpy(*tail, a->is, bytes);
@@ -129,7 +133,7 @@ const dl_arg *dl_node_args(const dl_node *n) {
   return row;
 }
 
-/* ---- making ------------------------------------------------------------------------------------- */
+/* ---- making --------------------------------------------------------------------------------- */
 static size_t spec_head(const dl_node_spec *s) {
   size_t bytes = sizeof(dl_node) + s->n_edges * sizeof(dl_edge) + s->n_saved * sizeof(dl_saved);
   bytes += (size_t)s->n_args * sizeof(dl_arg);
@@ -164,7 +168,8 @@ dl_status dl_node_make(const dl_node_spec *s, dl_node **out) {
   size_t head = spec_head(s), bytes = head + spec_metas(s), units = (bytes + UNIT - 1) / UNIT;
   *out = NULL;
   if (units > UINT16_MAX || head / 8 > UINT16_MAX || s->n_saved > UINT16_MAX)
-    return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD, "one op cannot record %u inputs", (unsigned)s->n_edges);
+    return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD, "one op cannot record %u inputs",
+                   (unsigned)s->n_edges);
   dl_node *n = dl_block_new(units * UNIT);
   if (!n) return dl_fail(DL_RuntimeError, DL_E_OOM, "not enough memory for a graph node");
   memset(n, 0, sizeof *n + s->n_edges * sizeof(dl_edge) + s->n_saved * sizeof(dl_saved));
@@ -214,7 +219,7 @@ dl_status dl_node_set_many(dl_node *n, dl_tensor *const *outs, uint32_t n_out) {
   return DL_OK;
 }
 
-/* ---- the end --------------------------------------------------------------------------------------- */
+/* ---- the end -------------------------------------------------------------------------------- */
 void dl_slot_free(int slot) {
   if (slot && dl_host.release) dl_host.release(slot);
   else if (slot && dl_slot_release_fn) dl_slot_release_fn(slot);
@@ -267,14 +272,21 @@ void dl_node_release(dl_node *n) {
   busy = false;
 }
 
-/* ---- names ----------------------------------------------------------------------------------------- */
+/* ---- names ---------------------------------------------------------------------------------- */
 /* PyTorch numbers the overloads of a name; here one row serves a number and a tensor operand. */
-static const struct { uint16_t op; const char *with_tensor; } overloads[] = {
-  {DL_OP_pow, "PowBackward1"}, {DL_OP_remainder, "RemainderBackward1"},
-  {DL_OP_fmod, "FmodBackward1"}, {DL_OP_clamp, "ClampBackward0"},
-  {DL_OP_clamp_min, "ClampMinBackward1"}, {DL_OP_clamp_max, "ClampMaxBackward1"},
-  {DL_OP_lerp, "LerpBackward1"}, {DL_OP_masked_fill, "MaskedFillBackward1"},
-  {DL_OP_rsub, "RsubBackward0"}, {DL_OP_fill_, "FillBackward3"}};
+static const struct {
+  uint16_t op;
+  const char *with_tensor;
+} overloads[] = {{DL_OP_pow, "PowBackward1"},
+                 {DL_OP_remainder, "RemainderBackward1"},
+                 {DL_OP_fmod, "FmodBackward1"},
+                 {DL_OP_clamp, "ClampBackward0"},
+                 {DL_OP_clamp_min, "ClampMinBackward1"},
+                 {DL_OP_clamp_max, "ClampMaxBackward1"},
+                 {DL_OP_lerp, "LerpBackward1"},
+                 {DL_OP_masked_fill, "MaskedFillBackward1"},
+                 {DL_OP_rsub, "RsubBackward0"},
+                 {DL_OP_fill_, "FillBackward3"}};
 
 static bool has_number(const dl_node *n) {
   const dl_schema *s = dl_op_schema((dl_opid)n->op);

@@ -4,7 +4,7 @@
  *
  * INVARIANT  Whatever can be refused for lack of memory is asked for before the kernel writes, but
  *            for a saved result's alias. A saved input is kept only if some gradient needs it.
- * SOURCE     tools/autograd/gen_variable_type.py (guard_for: which saved inputs are needed when). */
+ * SOURCE     tools/autograd/gen_variable_type.py (guard_for: which saved inputs are needed). */
 #include "graph/node.h"
 
 #include <string.h>
@@ -12,12 +12,15 @@
 /* Saved input k is needed only if one of these edges is there; 0 = always. From the formulas: the
  * gradient of mul's self reads other, and the other way round. */
 static const uint8_t needed_by[DL_OP_COUNT][3] = {
-  [DL_OP_mul] = {2, 1}, [DL_OP_mm] = {2, 1}, [DL_OP_bmm] = {2, 1}, [DL_OP_mv] = {2, 1},
-  [DL_OP_dot] = {2, 1}, [DL_OP_div] = {2, 0}, [DL_OP_addmm] = {0, 4, 2}, [DL_OP_addcmul] = {0, 4, 2},
-  [DL_OP_addcdiv] = {0, 4, 0}, [DL_OP_lerp] = {4, 4, 3}};
+    [DL_OP_mul] = {2, 1},      [DL_OP_mm] = {2, 1},         [DL_OP_bmm] = {2, 1},
+    [DL_OP_mv] = {2, 1},       [DL_OP_dot] = {2, 1},        [DL_OP_div] = {2, 0},
+    [DL_OP_addmm] = {0, 4, 2}, [DL_OP_addcmul] = {0, 4, 2}, [DL_OP_addcdiv] = {0, 4, 0},
+    [DL_OP_lerp] = {4, 4, 3}};
 
 static bool is_list(const dl_call *c, int i) { return c->schema->p[i].type == DL_P_TENSORS; }
-static bool is_index_list(const dl_call *c, int i) { return is_list(c, i) && c->schema->p[i].elem_optional; }
+static bool is_index_list(const dl_call *c, int i) {
+  return is_list(c, i) && c->schema->p[i].elem_optional;
+}
 
 static bool any_float(const dl_call *c) {
   for (int k = 0; k < c->nout; k++)
@@ -35,12 +38,14 @@ bool dl_graph_wants(const dl_call *c) {
   return wants && any_float(c);
 }
 
-/* ---- before the kernel ------------------------------------------------------------------------------ */
+/* ---- before the kernel ---------------------------------------------------------------------- */
 static bool same_number(const dl_arg *a, const dl_arg *b) {
   if (a->tag != b->tag) return false;
   switch (a->tag) {
     case DL_A_NONE: return true;
-    case DL_A_INT: case DL_A_BOOL: case DL_A_DTYPE: return a->i == b->i;
+    case DL_A_INT:
+    case DL_A_BOOL:
+    case DL_A_DTYPE: return a->i == b->i;
     case DL_A_FLOAT: return a->f == b->f;
     case DL_A_STR: return a->s == b->s || !strcmp(a->s, b->s);
     default: return false;
@@ -78,7 +83,8 @@ static dl_tensor *const *edge_list(const dl_call *c) {
 }
 
 static bool like_out(const dl_call *c, const dl_tensor *t) {
-  return c->nout && t->dtype == c->out[0].dtype && dl_sizes_equal(t->ndim, t->size, c->out[0].ndim, c->out[0].size);
+  return c->nout && t->dtype == c->out[0].dtype &&
+         dl_sizes_equal(t->ndim, t->size, c->out[0].ndim, c->out[0].size);
 }
 
 /* Floating inputs that get no edge and differ from result 0: a rule may ask for their shape. */
@@ -182,8 +188,9 @@ dl_status dl_graph_prepare(const dl_call *c, dl_node **node) {
   return st;
 }
 
-/* ---- after it ------------------------------------------------------------------------------------------- */
-static dl_status save_outputs(const dl_op *op, dl_node *n, dl_tensor *const *outs, int nout, int nin) {
+/* ---- after it ------------------------------------------------------------------------------- */
+static dl_status save_outputs(const dl_op *op, dl_node *n, dl_tensor *const *outs, int nout,
+                              int nin) {
   dl_saved *s = dl_node_saved(n) + __builtin_popcount(op->save & ((1u << nin) - 1));
   for (int k = 0; k < nout && k < 16; k++)
     if (op->save & DL_SAVE_OUT(k)) DL_TRY(dl_saved_set(n, s++, outs[k], true, (uint32_t)k));
@@ -193,7 +200,8 @@ static dl_status save_outputs(const dl_op *op, dl_node *n, dl_tensor *const *out
 static dl_status hang(dl_node *n, bool inplace, dl_tensor *const *outs, int nout) {
   if (inplace) DL_TRY(dl_rebase(outs[0], n, 0));
   for (int k = inplace; k < nout; k++)
-    if (outs[k] && dl_dtype_is_float((dl_dtype)outs[k]->dtype)) dl_node_attach(n, outs[k], (uint32_t)k);
+    if (outs[k] && dl_dtype_is_float((dl_dtype)outs[k]->dtype))
+      dl_node_attach(n, outs[k], (uint32_t)k);
   return DL_OK;
 }
 
@@ -209,8 +217,8 @@ dl_status dl_graph_record2(dl_opid op, dl_tensor *a, dl_tensor *b, dl_tensor *ou
   uint32_t save = dl_ops[op].save;
   dl_meta m = {.dtype = out->dtype, .ndim = out->ndim};
   if (out->ndim) memcpy(m.size, out->size, out->ndim * sizeof *m.size);
-  dl_node_spec s = {.kind = DL_NODE_OP, .n_edges = 2, .out = &m,
-                    .n_saved = (uint32_t)__builtin_popcount(save)};
+  dl_node_spec s = {
+      .kind = DL_NODE_OP, .n_edges = 2, .out = &m, .n_saved = (uint32_t)__builtin_popcount(save)};
   dl_node *n;
   DL_TRY(dl_node_make(&s, &n));
   n->op = (uint16_t)op;
@@ -218,18 +226,20 @@ dl_status dl_graph_record2(dl_opid op, dl_tensor *a, dl_tensor *b, dl_tensor *ou
   if (st == DL_OK) st = dl_gradient_edge(b, &n->edges[1]);
   dl_node_stamp(n);
   dl_saved *slot = dl_node_saved(n);
-  if (st == DL_OK && (save & DL_SAVE_IN(0)) && is_needed(n, 0)) st = dl_saved_set(n, &slot[0], a, false, 0);
-  if (st == DL_OK && (save & DL_SAVE_IN(1)) && is_needed(n, 1)) st = dl_saved_set(n, &slot[1], b, false, 0);
+  if (st == DL_OK && (save & DL_SAVE_IN(0)) && is_needed(n, 0))
+    st = dl_saved_set(n, &slot[0], a, false, 0);
+  if (st == DL_OK && (save & DL_SAVE_IN(1)) && is_needed(n, 1))
+    st = dl_saved_set(n, &slot[1], b, false, 0);
   if (st == DL_OK) st = note_line(n);
   if (st == DL_OK) dl_node_attach(n, out, 0);
   dl_node_release(n);
   return st;
 }
 
-/* ---- custom functions --------------------------------------------------------------------------------------- */
+/* ---- custom functions ----------------------------------------------------------------------- */
 dl_status dl_node_custom(const char *name, uint32_t n_edges, uint32_t n_saved,
-                         dl_status (*apply)(dl_node *, dl_tensor **, dl_tensor **), void (*free_fn)(dl_node *),
-                         int slot, dl_node **out) {
+                         dl_status (*apply)(dl_node *, dl_tensor **, dl_tensor **),
+                         void (*free_fn)(dl_node *), int slot, dl_node **out) {
   dl_node_spec s = {.kind = DL_NODE_CUSTOM, .n_edges = n_edges, .n_saved = n_saved};
   dl_node *n;
   *out = NULL;
@@ -237,7 +247,8 @@ dl_status dl_node_custom(const char *name, uint32_t n_edges, uint32_t n_saved,
   size_t bytes = strlen(name) + 1;
   dl_status st = dl_node_extra(n);
   char *copy = st == DL_OK ? dl_block_new(bytes) : NULL;
-  if (st == DL_OK && !copy) st = dl_fail(DL_RuntimeError, DL_E_OOM, "not enough memory for a graph node");
+  if (st == DL_OK && !copy)
+    st = dl_fail(DL_RuntimeError, DL_E_OOM, "not enough memory for a graph node");
   if (st == DL_OK) {
     memcpy(copy, name, bytes);
     n->ext->name = copy;
@@ -269,14 +280,16 @@ dl_status dl_node_set_saved(dl_node *n, uint32_t k, dl_tensor *t, bool is_output
 static dl_status set_dirty(dl_node *n, dl_tensor *t, uint32_t k) {
   if (t->extra && t->extra->base)
     return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
-                   "%s changed a view in place; clone() it first, or change its base", dl_node_name(n));
+                   "%s changed a view in place; clone() it first, or change its base",
+                   dl_node_name(n));
   if (!t->grad_fn && t->requires_grad)
     return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
                    "a leaf Variable that requires grad has been used in an in-place operation.");
   return dl_rebase(t, n, k);
 }
 
-dl_status dl_node_set_results(dl_node *n, dl_tensor *const *outs, const bool *dirty, uint32_t nout) {
+dl_status dl_node_set_results(dl_node *n, dl_tensor *const *outs, const bool *dirty,
+                              uint32_t nout) {
   DL_TRY(dl_node_set_many(n, outs, nout));
   for (uint32_t k = 0; k < nout; k++) {
     dl_tensor *t = outs[k];

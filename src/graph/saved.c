@@ -2,8 +2,8 @@
  *
  * For graph/ (records) and grad/ (rules read it).
  *
- * INVARIANT  A saved result is an alias without grad_fn, so a node never holds itself; a saved input
- *            that is later changed in place, below the node that saved it, is let go.
+ * INVARIANT  A saved result is an alias without grad_fn, so a node never holds itself; a saved
+ *            input that is later changed in place, below the node that saved it, is let go.
  * SOURCE     torch/csrc/autograd/saved_variable.cpp (texts). */
 #include "graph/node.h"
 
@@ -11,20 +11,25 @@
 
 dl_status dl_node_freed_error(void) {
   dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
-          "Trying to backward through the graph a second time (or directly access saved tensors after they "
-          "have already been freed). Saved intermediate values of the graph are freed when you call "
-          ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
+          "Trying to backward through the graph a second time (or directly access saved tensors "
+          "after they "
+          "have already been freed). Saved intermediate values of the graph are freed when you "
+          "call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward "
+          "through the "
           "graph a second time or if you need to access saved tensors after calling backward.");
-  dl_note("run the forward pass again for a fresh graph, or keep this one: y:backward{retain_graph=true}");
+  dl_note(
+      "run the forward pass again for a fresh graph, or keep this one: "
+      "y:backward{retain_graph=true}");
   return DL_E_AUTOGRAD;
 }
 
 static dl_status inference_error(void) {
-  return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
-                 "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
-                 "inference mode in computation tracked by autograd. To work around this, you can make a "
-                 "clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead of "
-                 "`torch.inference_mode()`.");
+  return dl_fail(
+      DL_RuntimeError, DL_E_AUTOGRAD,
+      "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+      "inference mode in computation tracked by autograd. To work around this, you can make a "
+      "clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead of "
+      "`torch.inference_mode()`.");
 }
 
 dl_status dl_saved_set(dl_node *n, dl_saved *s, dl_tensor *t, bool is_output, uint32_t nr) {
@@ -60,15 +65,18 @@ void dl_node_free_saved(dl_node *n) {
   n->freed = n->n_saved > 0;
 }
 
-/* ---- giving back ------------------------------------------------------------------------------- */
+/* ---- giving back ---------------------------------------------------------------------------- */
 /* "which is output 0 of Sigmoid," or "" for a leaf */
 static void describe_origin(dl_node *n, const dl_saved *s, char *buf, size_t cap) {
   char name[64];
   buf[0] = '\0';
   if (s->is_output) {
-    snprintf(buf, cap, ", which is output %d of %s,", s->out_nr, dl_node_short_name(n, name, sizeof name));
+    snprintf(buf, cap, ", which is output %d of %s,", s->out_nr,
+             dl_node_short_name(n, name, sizeof name));
   } else if (s->changed) {
-    const char *by = s->by < DL_OP_COUNT ? dl_ops[s->by].gradname : s->by == DL_OP_COUNT ? "CopySlices" : "AsStrided";
+    const char *by = s->by < DL_OP_COUNT    ? dl_ops[s->by].gradname
+                     : s->by == DL_OP_COUNT ? "CopySlices"
+                                            : "AsStrided";
     snprintf(buf, cap, ", which is output 0 of %s,", dl_name_shorten(by, name, sizeof name));
   } else {
     dl_node *fn = NULL;
@@ -80,18 +88,20 @@ static void describe_origin(dl_node *n, const dl_saved *s, char *buf, size_t cap
 
 static dl_status version_error(dl_node *n, const dl_saved *s) {
   char type[48], sizes[200], origin[128];
-  const char *hint =
-    dl_mode & DL_MODE_ANOMALY
-      ? "Hint: the backtrace further above shows the operation that failed to compute its gradient. The "
-        "variable in question was changed in there or anywhere later. Good luck!"
-      : "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
-        "torch.autograd.set_detect_anomaly(True, check_nan=False).";
+  const char *hint = dl_mode & DL_MODE_ANOMALY
+                         ? "Hint: the backtrace further above shows the operation that failed to "
+                           "compute its gradient. The "
+                           "variable in question was changed in there or anywhere later. Good luck!"
+                         : "Hint: enable anomaly detection to find the operation that failed to "
+                           "compute its gradient, with "
+                           "torch.autograd.set_detect_anomaly(True, check_nan=False).";
   describe_origin(n, s, origin, sizeof origin);
   dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
-          "one of the variables needed for gradient computation has been modified by an inplace operation: "
-          "[%s %s]%s is at version %u; expected version %u instead. %s",
-          dl_tensor_type_name(s->t, type), dl_sizes_str(s->t->ndim, s->t->size, sizes, sizeof sizes), origin,
-          (unsigned)*s->t->ver, (unsigned)s->version, hint);
+          "one of the variables needed for gradient computation has been modified by an inplace "
+          "operation: [%s %s]%s is at version %u; expected version %u instead. %s",
+          dl_tensor_type_name(s->t, type),
+          dl_sizes_str(s->t->ndim, s->t->size, sizes, sizeof sizes), origin, (unsigned)*s->t->ver,
+          (unsigned)s->version, hint);
   dl_note("%s needs this value as it was; use the form without the underscore, or clone() first",
           dl_node_name(n));
   return DL_E_AUTOGRAD;
@@ -131,8 +141,11 @@ dl_status dl_saved_peek(dl_node *n, dl_saved *s, dl_tensor **out) {
   return DL_OK;
 }
 
-/* ---- cycles --------------------------------------------------------------------------------------- */
-typedef struct { dl_node **v; size_t n, cap; } nodes;
+/* ---- cycles --------------------------------------------------------------------------------- */
+typedef struct {
+  dl_node **v;
+  size_t n, cap;
+} nodes;
 
 static bool push(nodes *s, dl_node *n) {
   if (s->n == s->cap) {

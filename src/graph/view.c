@@ -28,20 +28,23 @@ dl_status dl_graph_view(dl_tensor *base, dl_tensor *view, uint8_t view_kind) {
   return DL_OK;
 }
 
-/* ---- may this view be written to? --------------------------------------------------------------- */
+/* ---- may this view be written to? ----------------------------------------------------------- */
 static const char *const kind_advice[] = {
-  [DL_VIEW_PLAIN] = "",
-  [DL_VIEW_MULTI] = " This view is the output of a function that returns multiple views. Such functions do "
-                    "not allow the output views to be modified inplace. You should replace the inplace "
-                    "operation by an out-of-place one.",
-  [DL_VIEW_NO_GRAD] = " Given that this use case is ambiguous and error-prone, it is forbidden. You can "
-                      "clarify your code by moving both the view and the inplace either both inside the "
-                      "no_grad block (if you don't want the inplace to be tracked) or both outside (if you "
-                      "want the inplace to be tracked).",
-  [DL_VIEW_CUSTOM] = " This view was created inside a custom Function (or because an input was returned "
-                     "as-is) and the autograd logic to handle view+inplace would override the custom "
-                     "backward associated with the custom Function, leading to incorrect gradients. This "
-                     "behavior is forbidden. You can fix this by cloning the output of the custom Function."};
+    [DL_VIEW_PLAIN] = "",
+    [DL_VIEW_MULTI] =
+        " This view is the output of a function that returns multiple views. Such functions do "
+        "not allow the output views to be modified inplace. You should replace the inplace "
+        "operation by an out-of-place one.",
+    [DL_VIEW_NO_GRAD] =
+        " Given that this use case is ambiguous and error-prone, it is forbidden. You can "
+        "clarify your code by moving both the view and the inplace either both inside the "
+        "no_grad block (if you don't want the inplace to be tracked) or both outside (if you "
+        "want the inplace to be tracked).",
+    [DL_VIEW_CUSTOM] =
+        " This view was created inside a custom Function (or because an input was returned "
+        "as-is) and the autograd logic to handle view+inplace would override the custom "
+        "backward associated with the custom Function, leading to incorrect gradients. This "
+        "behavior is forbidden. You can fix this by cloning the output of the custom Function."};
 
 /* indirect: not t itself but its base (or another view of it) was written to */
 static dl_status check_kind(const dl_tensor *t, bool indirect) {
@@ -51,14 +54,17 @@ static dl_status check_kind(const dl_tensor *t, bool indirect) {
   char name[64];
   if (t->grad_fn) dl_node_short_name(t->grad_fn, name, sizeof name);
   if (t->grad_fn && kind != DL_VIEW_NO_GRAD)
-    return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD, "Output %u of %s is a view and %s modified inplace.%s",
-                   (unsigned)t->out_nr, name, what, kind_advice[kind]);
+    return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
+                   "Output %u of %s is a view and %s modified inplace.%s", (unsigned)t->out_nr,
+                   name, what, kind_advice[kind]);
   if (t->grad_fn)
     return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
-                   "Output %u of %s is a view of a view which was created in no_grad mode and %s modified "
-                   "inplace with grad mode enabled.%s", (unsigned)t->out_nr, name, what, kind_advice[kind]);
+                   "Output %u of %s is a view of a view which was created in no_grad mode and %s "
+                   "modified inplace with grad mode enabled.%s",
+                   (unsigned)t->out_nr, name, what, kind_advice[kind]);
   return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
-                 "A view was created in no_grad mode and %s modified inplace with grad mode enabled.%s",
+                 "A view was created in no_grad mode and %s modified inplace with grad mode "
+                 "enabled.%s",
                  what, kind_advice[kind]);
 }
 
@@ -72,18 +78,20 @@ dl_status dl_graph_check_inplace(dl_tensor *self) {
     DL_TRY(check_kind(self, false));
     if (!base->grad_fn)
       st = dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
-                   "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+                   "a view of a leaf Variable that requires grad is being used in an in-place "
+                   "operation.");
   } else if (!self->grad_fn) {
     st = dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
                  "a leaf Variable that requires grad is being used in an in-place operation.");
   }
   if (st != DL_OK)
-    dl_note("change values of a parameter inside torch.no_grad(function() … end), or use the op without "
-            "the underscore");
+    dl_note(
+        "change values of a parameter inside torch.no_grad(function() … end), or use the op "
+        "without the underscore");
   return st;
 }
 
-/* ---- nodes of views -------------------------------------------------------------------------------- */
+/* ---- nodes of views ------------------------------------------------------------------------- */
 static void meta_of(const dl_tensor *t, dl_meta *m, int64_t *stride) {
   m->dtype = t->dtype;
   m->ndim = t->ndim;
@@ -94,8 +102,8 @@ static void meta_of(const dl_tensor *t, dl_meta *m, int64_t *stride) {
 }
 
 /* A node that knows how `view` lies in `base`; its edge 0 is the base's. */
-static dl_status view_node(dl_node_kind kind, uint32_t n_edges, dl_tensor *base, const dl_tensor *view,
-                           dl_node **out) {
+static dl_status view_node(dl_node_kind kind, uint32_t n_edges, dl_tensor *base,
+                           const dl_tensor *view, dl_node **out) {
   dl_node_spec spec = {.kind = kind, .n_edges = n_edges};
   dl_node *n;
   DL_TRY(dl_node_make(&spec, &n));
@@ -111,13 +119,14 @@ static dl_status view_node(dl_node_kind kind, uint32_t n_edges, dl_tensor *base,
   meta_of(base, &lay->base, lay->base_stride);
   meta_of(view, &lay->view, lay->view_stride);
   lay->offset = view->data && base->data
-                  ? (view->data - base->data) / (int64_t)dl_dtype_size((dl_dtype)view->dtype) : 0;
+                    ? (view->data - base->data) / (int64_t)dl_dtype_size((dl_dtype)view->dtype)
+                    : 0;
   dl_node_stamp(n);
   *out = n;
   return DL_OK;
 }
 
-/* ---- retain_grad and hooks --------------------------------------------------------------------------- */
+/* ---- retain_grad and hooks ------------------------------------------------------------------ */
 static dl_hook *hook_find(dl_node *n, uint32_t nr) {
   dl_hook *h = n->ext ? n->ext->hooks : NULL;
   while (h && h->nr != nr) h = h->next;
@@ -143,7 +152,8 @@ void dl_tensor_forget_retained(dl_tensor *t) {
 
 dl_status dl_tensor_retain_grad(dl_tensor *t) {
   if (!dl_tensor_wants_grad(t))
-    return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD, "can't retain_grad on Tensor that has requires_grad=False");
+    return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
+                   "can't retain_grad on Tensor that has requires_grad=False");
   dl_node *fn;
   dl_hook *h;
   DL_TRY(dl_tensor_grad_fn(t, &fn));
@@ -174,7 +184,7 @@ dl_status dl_tensor_hook_slot(dl_tensor *t, int **slot) {
   return DL_OK;
 }
 
-/* ---- grad_fn ------------------------------------------------------------------------------------------ */
+/* ---- grad_fn -------------------------------------------------------------------------------- */
 void dl_node_attach(dl_node *n, dl_tensor *t, uint32_t nr) {
   dl_node *old = t->grad_fn;
   bool retains = t->extra && t->extra->retains_grad;
@@ -230,7 +240,7 @@ dl_status dl_gradient_edge(dl_tensor *t, dl_edge *out) {
   return DL_OK;
 }
 
-/* ---- history after a write in place ----------------------------------------------------------------------- */
+/* ---- history after a write in place --------------------------------------------------------- */
 dl_status dl_rebase_reserve(dl_tensor *t, dl_node *n) {
   dl_tensor *base = base_of(t);
   if (!base) return DL_OK;
@@ -262,11 +272,12 @@ dl_status dl_rebase(dl_tensor *t, dl_node *n, uint32_t nr) {
   return dl_tensor_grad_fn(t, &fn);
 }
 
-/* ---- flags of tensors --------------------------------------------------------------------------------------- */
+/* ---- flags of tensors ----------------------------------------------------------------------- */
 dl_status dl_tensor_set_requires_grad(dl_tensor *t, bool on) {
   if (t->grad_fn && !on)
     return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
-                   "you can only change requires_grad flags of leaf variables. If you want to use a computed "
+                   "you can only change requires_grad flags of leaf variables. If you want to use "
+                   "a computed "
                    "variable in a subgraph that doesn't require differentiation use var_no_grad = "
                    "var.detach().");
   if (on && !dl_dtype_is_float((dl_dtype)t->dtype))
@@ -274,19 +285,21 @@ dl_status dl_tensor_set_requires_grad(dl_tensor *t, bool on) {
                    "Only Tensors of floating point and complex dtype can require gradients");
   if (on && t->inference && !(dl_mode & DL_MODE_INFERENCE))
     return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
-                   "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
+                   "Setting requires_grad=True on inference tensor outside InferenceMode is not "
+                   "allowed.");
   t->requires_grad = on;
   return DL_OK;
 }
 
 dl_status dl_tensor_detach_(dl_tensor *t) {
   if (base_of(t))
-    return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
-                   "Can't detach views in-place. Use detach() instead. If you are using "
-                   "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, "
-                   "gradients are views of DDP buckets, and hence detach_() cannot be called on these "
-                   "gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
-                   "torch/optim/optimizer.py as the solution.");
+    return dl_fail(
+        DL_RuntimeError, DL_E_AUTOGRAD,
+        "Can't detach views in-place. Use detach() instead. If you are using "
+        "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, "
+        "gradients are views of DDP buckets, and hence detach_() cannot be called on these "
+        "gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
+        "torch/optim/optimizer.py as the solution.");
   if (t->extra && t->extra->retains_grad) dl_tensor_forget_retained(t);
   dl_node *old = t->grad_fn;
   t->grad_fn = NULL;

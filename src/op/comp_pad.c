@@ -51,7 +51,16 @@ static dl_status check_dim(const mode *m, const dl_tensor *x, int d, const int64
   return DL_OK;
 }
 
-static dl_tensor *pad_dim(dl_ex *e, const mode *m, dl_tensor *x, int d, const int64_t *pad) {
+static int64_t positive(int64_t i) { return i > 0 ? i : 0; }
+
+static dl_tensor *pad_dim(dl_ex *e, const mode *m, dl_tensor *x, int d, const int64_t *given) {
+  int64_t pad[2] = {given[0], given[1]};
+  if (m->source == circular && (pad[0] < 0 || pad[1] < 0)) { /* cropped first, then wrapped around */
+    x = EX(e, slice, T(x), I(d), I(positive(-pad[0])), I(x->size[d] - positive(-pad[1])));
+    pad[0] = positive(pad[0]);
+    pad[1] = positive(pad[1]);
+    if (!x) return NULL;
+  }
   int64_t n = x->size[d] + pad[0] + pad[1];
   dl_tensor *index;
   dl_status st = dl_tensor_new(DL_DEV_CPU, DL_I64, 1, &n, &index);

@@ -14,7 +14,7 @@ static inline dl_tensor *vec(int n, const float *v, bool leaf) {
   t->requires_grad = leaf;
   return t;
 }
-#define VEC(leaf, ...)                                                                        \
+#define VEC(leaf, ...) \
   vec((int)(sizeof((float[]){__VA_ARGS__}) / sizeof(float)), (float[]){__VA_ARGS__}, leaf)
 
 /* One op with the first n arguments; NULL and dl_err on failure. Owned. */
@@ -40,8 +40,9 @@ static inline dl_tensor *grad(dl_tensor *x) { return x->extra ? x->extra->grad :
 
 static inline double at(const dl_tensor *t, int64_t i) {
   return t && t->contig && i < t->numel
-           ? dl_elem_get_f64((dl_dtype)t->dtype, t->data + i * (int64_t)dl_dtype_size((dl_dtype)t->dtype))
-           : 1e99;
+             ? dl_elem_get_f64((dl_dtype)t->dtype,
+                               t->data + i * (int64_t)dl_dtype_size((dl_dtype)t->dtype))
+             : 1e99;
 }
 
 static inline const char *name_of(dl_tensor *t) {

@@ -1,17 +1,21 @@
 /* grad_inplace.c -- writes in place under autograd: versions, views, history, errors */
 #include "grad_help.h"
 
-#define HINT                                                                                       \
-  " Hint: enable anomaly detection to find the operation that failed to compute its gradient, "    \
+#define HINT                                                                                    \
+  " Hint: enable anomaly detection to find the operation that failed to compute its gradient, " \
   "with torch.autograd.set_detect_anomaly(True, check_nan=False)."
-#define CHANGED "RuntimeError: one of the variables needed for gradient computation has been "     \
+#define CHANGED                                                                  \
+  "RuntimeError: one of the variables needed for gradient computation has been " \
   "modified by an inplace operation: "
 
 static void versions(void) {
   dl_tensor *x = VEC(true, 1, 2, 3), *y = RUN(sigmoid, T(x)), *s = RUN(sum, T(y));
   drop(RUN_(add, T(y), F(1)));
-  is_status(backward(s, false), CHANGED "[torch.FloatTensor [3]], which is output 0 of Sigmoid, is at version 1; "
-            "expected version 0 instead." HINT, "sigmoid saves its result, so changing that is caught");
+  is_status(backward(s, false),
+            CHANGED
+            "[torch.FloatTensor [3]], which is output 0 of Sigmoid, is at version 1; "
+            "expected version 0 instead." HINT,
+            "sigmoid saves its result, so changing that is caught");
   drop(s), drop(y);
   y = RUN(mul, T(x), F(2)), drop(RUN_(add, T(y), F(1))), s = RUN(sum, T(y));
   is_str(name_of(y), "AddBackward0", "after y:add_(1) the last op of y is an add");
@@ -22,13 +26,15 @@ static void versions(void) {
   x = VEC(true, 1, 2, 3), y = RUN(mul, T(x), T(w));
   drop(RUN_(add, T(w), F(1)));
   s = RUN(sum, T(y));
-  is_status(backward(s, false), CHANGED "[torch.FloatTensor [3]] is at version 1; expected version 0 instead."
-            HINT, "a changed leaf has no function to name");
+  is_status(backward(s, false),
+            CHANGED "[torch.FloatTensor [3]] is at version 1; expected version 0 instead." HINT,
+            "a changed leaf has no function to name");
   drop(s), drop(y), drop(w), drop(x);
 }
 
 static void unneeded(void) {
-  dl_tensor *x = VEC(true, 1, 2), *w = VEC(false, 3, 4), *h = RUN(mul, T(x), F(1)), *y = RUN(mul, T(h), T(w));
+  dl_tensor *x = VEC(true, 1, 2), *w = VEC(false, 3, 4), *h = RUN(mul, T(x), F(1)),
+            *y = RUN(mul, T(h), T(w));
   drop(RUN_(zero_, T(h)));
   dl_tensor *s = RUN(sum, T(y));
   ok(backward(s, false) == DL_OK, "mul does not keep the operand whose partner needs no gradient");
@@ -51,32 +57,43 @@ static void cycles(void) {
   drop(RUN_(add, T(h), T(y)));
   drop(y);
   dl_tensor *s = RUN(sum, T(h));
-  is_status(backward(s, false), CHANGED "[torch.FloatTensor [2]], which is output 0 of Add, is at version 1; "
-            "expected version 0 instead." HINT, "h:add_(h * w) loses the h that mul saved");
+  is_status(backward(s, false),
+            CHANGED
+            "[torch.FloatTensor [2]], which is output 0 of Add, is at version 1; "
+            "expected version 0 instead." HINT,
+            "h:add_(h * w) loses the h that mul saved");
   drop(s), drop(h), drop(w);
   is_int(dl_nodes_live, nodes, "a tensor saved by its own history does not hold itself: nodes");
   is_int(dl_tensors_live, tensors, "and tensors");
 }
 
 static void leaves(void) {
-  const char *leaf = "RuntimeError: a leaf Variable that requires grad is being used in an in-place operation.";
-  const char *view = "RuntimeError: a view of a leaf Variable that requires grad is being used in an in-place "
-                     "operation.";
+  const char *leaf =
+      "RuntimeError: a leaf Variable that requires grad is being used in an in-place operation.";
+  const char *view =
+      "RuntimeError: a view of a leaf Variable that requires grad is being used in an in-place "
+      "operation.";
   dl_tensor *x = VEC(true, 1, 2, 3), *out;
-  is_status(dl_run(DL_OP_add, (dl_arg[]){T(x), F(1)}, 2, DL_INPLACE, &out), leaf, "x:add_ on a leaf");
+  is_status(dl_run(DL_OP_add, (dl_arg[]){T(x), F(1)}, 2, DL_INPLACE, &out), leaf,
+            "x:add_ on a leaf");
   is_double(at(x, 0), 1, 0, "has not written");
   dl_tensor *v = RUN(slice, T(x), I(0), I(0), I(2));
-  is_status(dl_run(DL_OP_add, (dl_arg[]){T(v), F(1)}, 2, DL_INPLACE, &out), view, "a view of a leaf likewise");
+  is_status(dl_run(DL_OP_add, (dl_arg[]){T(v), F(1)}, 2, DL_INPLACE, &out), view,
+            "a view of a leaf likewise");
   dl_mode |= DL_MODE_NO_GRAD;
-  ok(dl_run(DL_OP_add, (dl_arg[]){T(x), F(1)}, 2, DL_INPLACE, &out) == DL_OK, "under no_grad a leaf may change");
+  ok(dl_run(DL_OP_add, (dl_arg[]){T(x), F(1)}, 2, DL_INPLACE, &out) == DL_OK,
+     "under no_grad a leaf may change");
   drop(out);
   dl_tensor *u = RUN(slice, T(x), I(0), I(0), I(2));
   dl_mode &= ~(unsigned)DL_MODE_NO_GRAD;
   is_int(*x->ver, 1, "and counts a version");
   is_status(dl_run(DL_OP_add, (dl_arg[]){T(u), F(1)}, 2, DL_INPLACE, &out),
-            "RuntimeError: A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
-            "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
-            "moving both the view and the inplace either both inside the no_grad block (if you don't want the "
+            "RuntimeError: A view was created in no_grad mode and is being modified inplace with "
+            "grad mode enabled. "
+            "Given that this use case is ambiguous and error-prone, it is forbidden. You can "
+            "clarify your code by "
+            "moving both the view and the inplace either both inside the no_grad block (if you "
+            "don't want the "
             "inplace to be tracked) or both outside (if you want the inplace to be tracked).",
             "a view made under no_grad may not change outside");
   drop(u), drop(v), drop(x);
@@ -85,10 +102,13 @@ static void leaves(void) {
 static void multi_views(void) {
   dl_tensor *x = VEC(true, 1, 2), *y = RUN(mul, T(x), F(2)), *out;
   dl_ret r;
-  ok(dl_dispatch(DL_OP_unbind, (dl_arg[]){T(y), I(0)}, 0, &r) == DL_OK && r.n == 2, "unbind gives two views");
+  ok(dl_dispatch(DL_OP_unbind, (dl_arg[]){T(y), I(0)}, 0, &r) == DL_OK && r.n == 2,
+     "unbind gives two views");
   is_status(dl_run(DL_OP_add, (dl_arg[]){T(r.more[0]), F(1)}, 2, DL_INPLACE, &out),
-            "RuntimeError: Output 0 of Unbind is a view and is being modified inplace. This view is the output of "
-            "a function that returns multiple views. Such functions do not allow the output views to be modified "
+            "RuntimeError: Output 0 of Unbind is a view and is being modified inplace. This view "
+            "is the output of "
+            "a function that returns multiple views. Such functions do not allow the output views "
+            "to be modified "
             "inplace. You should replace the inplace operation by an out-of-place one.",
             "one of several views may not be changed");
   dl_ret_free(&r);
@@ -96,7 +116,8 @@ static void multi_views(void) {
 }
 
 static void view_writes(void) {
-  dl_tensor *x = VEC(true, 1, 2, 3), *y = RUN(mul, T(x), F(2)), *v = RUN(slice, T(y), I(0), I(0), I(2));
+  dl_tensor *x = VEC(true, 1, 2, 3), *y = RUN(mul, T(x), F(2)),
+            *v = RUN(slice, T(y), I(0), I(0), I(2));
   dl_tensor *other = RUN(slice, T(y), I(0), I(1), I(3));
   is_str(name_of(v), "SliceBackward0", "a view has its own function");
   drop(RUN_(mul, T(v), F(10)));
@@ -130,7 +151,8 @@ static void assignment(void) {
 
 static void strided_base(void) {
   float v[6] = {1, 2, 3, 4, 5, 6};
-  dl_tensor *flat = vec(6, v, true), *m = RUN(view, T(flat), L(((int64_t[]){2, 3}), 2)), *tr = RUN(t, T(m));
+  dl_tensor *flat = vec(6, v, true), *m = RUN(view, T(flat), L(((int64_t[]){2, 3}), 2)),
+            *tr = RUN(t, T(m));
   dl_tensor *y = RUN(mul, T(tr), F(1)), *row = RUN(select, T(y), I(0), I(1));
   drop(RUN_(mul, T(row), F(3)));
   dl_tensor *s = RUN(sum, T(y));
@@ -142,7 +164,8 @@ static void strided_base(void) {
 }
 
 static void second_order(void) {
-  dl_tensor *x = VEC(true, 2, 3), *y = RUN(mul, T(x), F(1)), *v = RUN(slice, T(y), I(0), I(0), I(1));
+  dl_tensor *x = VEC(true, 2, 3), *y = RUN(mul, T(x), F(1)),
+            *v = RUN(slice, T(y), I(0), I(0), I(1));
   drop(RUN_(pow, T(v), I(3)));
   dl_tensor *s = RUN(sum, T(y)), *g = grad_of(s, x, true);
   is_double(at(g, 0), 12, 1e-4, "the slope of x[0]^3 written through a view");

@@ -28,14 +28,16 @@ static void nothing_saved(void) {
 static void shared_paths(void) {
   dl_tensor *x = VEC(true, 2, 3), *a = RUN(mul, T(x), F(2)), *b = RUN(mul, T(a), T(x));
   dl_tensor *c = RUN(add, T(a), T(b)), *s = RUN(sum, T(c));
-  ok(backward(s, false) == DL_OK, "a value used twice gets both gradients before it passes them on");
+  ok(backward(s, false) == DL_OK, "a value used twice gets both gradients before it passes them "
+                                  "on");
   is_double(at(grad(x), 0), 10, 1e-6, "2x + 2x^2 has slope 2 + 4x: 10 at 2");
   is_double(at(grad(x), 1), 14, 1e-6, "and 14 at 3");
   drop(s), drop(c), drop(b), drop(a), drop(x);
 }
 
 static void broadcasting(void) {
-  dl_tensor *x = VEC(true, 1, 2, 3), *w = VEC(true, 5), *y = RUN(mul, T(x), T(w)), *s = RUN(sum, T(y));
+  dl_tensor *x = VEC(true, 1, 2, 3), *w = VEC(true, 5), *y = RUN(mul, T(x), T(w)),
+            *s = RUN(sum, T(y));
   ok(backward(s, false) == DL_OK, "backward through a broadcast product");
   is_int(grad(w)->numel, 1, "the gradient of the broadcast operand has its own shape");
   is_double(at(grad(w), 0), 6, 1e-6, "and is the sum over what it was spread over");
@@ -43,13 +45,17 @@ static void broadcasting(void) {
 }
 
 static void given_seeds(void) {
-  dl_tensor *x = VEC(true, 1, 2), *y = RUN(mul, T(x), F(3)), *g = VEC(false, 10, 20), *bad = VEC(false, 1, 2, 3);
-  is_status(backward(y, false), "RuntimeError: grad can be implicitly created only for scalar outputs",
+  dl_tensor *x = VEC(true, 1, 2), *y = RUN(mul, T(x), F(3)), *g = VEC(false, 10, 20),
+            *bad = VEC(false, 1, 2, 3);
+  is_status(backward(y, false),
+            "RuntimeError: grad can be implicitly created only for scalar outputs",
             "a vector has no implicit gradient");
   is_status(dl_backward(&y, &bad, 1, NULL, 0, (dl_backward_opts){0}, NULL),
-            "RuntimeError: Mismatch in shape: grad_output[0] has a shape of torch.Size([3]) and output[0] has "
-            "a shape of torch.Size([2]).", "a seed of another shape is refused");
-  ok(dl_backward(&y, &g, 1, NULL, 0, (dl_backward_opts){0}, NULL) == DL_OK, "a seed of its shape is taken");
+            "RuntimeError: Mismatch in shape: grad_output[0] has a shape of torch.Size([3]) and "
+            "output[0] has a shape of torch.Size([2]).",
+            "a seed of another shape is refused");
+  ok(dl_backward(&y, &g, 1, NULL, 0, (dl_backward_opts){0}, NULL) == DL_OK,
+     "a seed of its shape is taken");
   is_double(at(grad(x), 1), 60, 1e-5, "and scales the gradient");
   is_status(backward(g, false),
             "RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn",
@@ -80,8 +86,10 @@ static void asking_for_grads(void) {
   drop(g), drop(y);
   y = RUN(mul, T(x), T(w));
   ok(!grad_of(y, z, false), "an input that was not used is an error");
-  is_str(dl_err.message, "The differentiated Tensor at index 0 appears to not have been used in the graph. Set "
-         "allow_unused=True if this is the desired behavior.", "and says so");
+  is_str(dl_err.message,
+         "The differentiated Tensor at index 0 appears to not have been used in the graph. Set "
+         "allow_unused=True if this is the desired behavior.",
+         "and says so");
   dl_tensor *in[2] = {x, z}, *out[2];
   drop(y), y = RUN(mul, T(x), T(w));
   ok(dl_backward(&y, NULL, 1, in, 2, (dl_backward_opts){.allow_unused = true}, out) == DL_OK,
@@ -111,7 +119,7 @@ static void twice(void) {
   drop(ggg), drop(gg), drop(g), drop(y), drop(x);
 }
 
-/* ---- hooks -------------------------------------------------------------------------------------- */
+/* ---- hooks ---------------------------------------------------------------------------------- */
 static char trail[64];
 
 static dl_status tensor_hook(int slot, dl_tensor *g, dl_tensor **with) {
@@ -147,7 +155,8 @@ static void hooks(void) {
   dl_tensor *x = VEC(true, 1, 1), *y = RUN(mul, T(x), F(2)), *s = RUN(sum, T(y));
   set_slot(x, 1), set_slot(y, 2);
   x->extra->post_hooks = 7;
-  ok(dl_tensor_retain_grad(y) == DL_OK && dl_tensor_retain_grad(x) == DL_OK, "retain_grad is accepted");
+  ok(dl_tensor_retain_grad(y) == DL_OK && dl_tensor_retain_grad(x) == DL_OK,
+     "retain_grad is accepted");
   trail[0] = '\0';
   ok(backward(s, true) == DL_OK, "backward with hooks");
   is_str(trail, "2 1 post7=2 ", "y's hook runs first, then x's, then x's post hook");
@@ -185,13 +194,15 @@ static void anomaly(void) {
 }
 
 static void refused(void) {
-  dl_tensor *x = VEC(true, 1, 2), *w = VEC(true, 3, 4), *y = RUN(mul, T(x), T(w)), *s = RUN(sum, T(y));
+  dl_tensor *x = VEC(true, 1, 2), *w = VEC(true, 3, 4), *y = RUN(mul, T(x), T(w)),
+            *s = RUN(sum, T(y));
   int64_t tensors = dl_tensors_live, nodes = dl_nodes_live;
   int failed = 0;
   for (int k = 1; k < 200; k++) {
     dl_tensor *in[2] = {x, w}, *out[2];
     dl_mem_refuse_at = k;
-    dl_status st = dl_backward(&s, NULL, 1, in, 2, (dl_backward_opts){.create_graph = true, .retain_graph = true}, out);
+    dl_status st = dl_backward(&s, NULL, 1, in, 2,
+                               (dl_backward_opts){.create_graph = true, .retain_graph = true}, out);
     dl_mem_refuse_at = 0;
     if (st == DL_OK) {
       drop(out[0]), drop(out[1]);
