@@ -48,6 +48,8 @@ dl_status dl_walk_fit(const dl_node *from, uint32_t k, const dl_meta *m, dl_tens
   return replace(&e, g, t);
 }
 
+#define IN_PLACE_FROM 4096 /* elements: below, a fresh result is cheaper than a general in-place op */
+
 static bool ours_alone(const dl_tensor *t) {
   return t->refs == 1 && t->st->refs == 1 && t->contig && !t->requires_grad;
 }
@@ -60,7 +62,7 @@ dl_status dl_walk_add(dl_tensor **sum, dl_tensor *t) {
   }
   dl_tensor *out = NULL;
   dl_status st;
-  if (!dl_grad_enabled() && ours_alone(*sum))
+  if ((*sum)->numel >= IN_PLACE_FROM && !dl_grad_enabled() && ours_alone(*sum))
     st = dl_run(DL_OP_add, (dl_arg[]){T(*sum), T(t)}, 2, DL_INPLACE, &out);
   else st = dl_op2(DL_OP_add, *sum, t, &out);
   dl_tensor_release(t);

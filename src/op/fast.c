@@ -26,26 +26,6 @@ static dl_status slow(dl_opid op, dl_tensor *a, dl_tensor *b, dl_tensor **out) {
   return dl_run(op, (dl_arg[]){T(a), T(b)}, 2, 0, out);
 }
 
-/* The same record as dispatch makes, from a call filled by hand. */
-static dl_status record(dl_opid op, const dl_arg *arg, dl_tensor *out) {
-  dl_call c;
-  dl_node *node = NULL;
-  c.op = &dl_ops[op];
-  c.schema = dl_op_schema(op);
-  c.arg = arg;
-  c.nin = 2;
-  c.nout = 0;
-  c.inplace = false;
-  c.dev = out->dev;
-  for (int k = 0; k < 2; k++) {
-    c.in[k] = arg[k].t;
-    c.num[k] = NULL;
-  }
-  dl_call_out_like(&c, 0, out);
-  DL_TRY(dl_graph_prepare(&c, &node));
-  return dl_graph_commit(&c, node, &out, 1);
-}
-
 static dl_status compute(dl_opid op, const dl_arg *arg, dl_tensor *out) {
   static const int64_t one = 1;
   dl_kcall k;
@@ -68,7 +48,7 @@ dl_status dl_op2(dl_opid op, dl_tensor *a, dl_tensor *b, dl_tensor **out) {
   DL_TRY(dl_tensor_new(a->dev, DL_F32, a->ndim, a->size, out));
   dl_status st = compute(op, arg, *out);
   bool grad = (a->requires_grad | b->requires_grad) && !(dl_mode & DL_MODE_NO_GRAD);
-  if (st == DL_OK && grad) st = record(op, arg, *out);
+  if (st == DL_OK && grad) st = dl_graph_record2(op, a, b, *out);
   if (st != DL_OK) dl_tensor_drop(out);
   return st;
 }
