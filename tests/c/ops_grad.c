@@ -115,13 +115,15 @@ static double weighted(const list *out, const list *w) {
   return sum;
 }
 
+/* The sum with one element changed; it is taken before the change is undone, as results may be
+ * views of the variable. */
 static bool value_at(subject *s, int order, const list *w, double *p, double x, double *out) {
   list y = {.n = 0};
   double old = *p;
   *p = x;
   bool fine = evaluate(s, order, false, &y) == DL_OK;
-  *p = old;
   if (fine) *out = weighted(&y, w);
+  *p = old;
   list_free(&y);
   return fine;
 }
