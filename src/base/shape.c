@@ -24,7 +24,7 @@ dl_status dl_numel(int ndim, const int64_t *size, int64_t *out) {
   for (int i = 0; i < ndim; i++) {
     if (size[i] < 0) return negative_size(ndim, size, size[i]);
     if (size[i] == 0) empty = true;
-    else fits = fits && dl_mul_ok(n, size[i], &n);
+    else fits = !__builtin_mul_overflow(n, size[i], &n) && fits;
   }
   if (empty) n = 0;
   else if (!fits) {

@@ -66,32 +66,35 @@ void dl_block_tensor_free(dl_tensor *t) {
   dl_storage_release(st);
 }
 
-dl_status dl_tensor_shape_set(dl_tensor *t, int ndim, const int64_t *size, const int64_t *stride) {
-  int64_t numel, *dims = t->dims;
-  int half = 4;
+/* Where sizes and strides live: in the tensor up to four dims, else in a block of their own. */
+static dl_status dims_room(int ndim, dl_tensor *t, int64_t **dims) {
+  *dims = t->dims;
+  if (ndim <= 4) return DL_OK;
   if (ndim > DL_MAXDIM) {
     dl_fail(DL_RuntimeError, DL_E_SHAPE, "tensors of %d dimensions are not supported", ndim);
     dl_note("a tensor has at most %d dimensions here", DL_MAXDIM);
     return dl_err.kind;
   }
+  *dims = dl_block_new(2 * (size_t)ndim * sizeof(int64_t));
+  return *dims ? DL_OK : dl_fail(DL_RuntimeError, DL_E_OOM, "out of memory for a tensor's sizes");
+}
+
+dl_status dl_tensor_shape_set(dl_tensor *t, int ndim, const int64_t *size, const int64_t *stride) {
+  int64_t numel, *dims, s[2 * DL_MAXDIM]; /* size and stride may be t's own */
   DL_TRY(dl_numel(ndim, size, &numel));
-  if (ndim > 4) {
-    half = ndim;
-    dims = dl_block_new(2 * (size_t)ndim * sizeof(int64_t));
-    if (!dims) return dl_fail(DL_RuntimeError, DL_E_OOM, "out of memory for a tensor's sizes");
-  }
-  int64_t tmp[2 * DL_MAXDIM]; /* size and stride may be t's own */
-  for (int i = 0; i < ndim; i++) tmp[i] = size[i];
-  if (stride) memcpy(tmp + ndim, stride, (size_t)ndim * sizeof *stride);
-  else dl_strides_contig(ndim, tmp, tmp + ndim);
+  DL_TRY(dims_room(ndim, t, &dims));
+  int half = ndim <= 4 ? 4 : ndim;
+  for (int i = 0; i < ndim; i++) s[i] = size[i];
+  if (!stride) dl_strides_contig(ndim, s, s + DL_MAXDIM);
+  for (int i = 0; stride && i < ndim; i++) s[DL_MAXDIM + i] = stride[i];
   if (!t->short_dims) dl_block_free(t->size, 2 * (size_t)t->ndim * sizeof(int64_t));
   t->short_dims = ndim <= 4;
   t->ndim = (uint8_t)ndim;
   t->size = dims;
   t->stride = dims + half;
   for (int i = 0; i < ndim; i++) {
-    t->size[i] = tmp[i];
-    t->stride[i] = tmp[ndim + i];
+    t->size[i] = s[i];
+    t->stride[i] = s[DL_MAXDIM + i];
   }
   t->numel = numel;
   t->contig = !stride || dl_is_contig(ndim, t->size, t->stride);

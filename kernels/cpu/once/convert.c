@@ -13,31 +13,36 @@
 #include <immintrin.h>
 #endif
 
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O3") /* these loops exist to be vectorised */
+#endif
+
 #define PIECE 512 /* elements of the float buffer: 2 KiB */
 
-/* What a source element is worth: I int64, F float, D double … */
-#define GET_BOOL(x) ((int64_t)((x) != 0))
-#define GET_U8(x) ((int64_t)(x))
-#define GET_I8(x) ((int64_t)(x))
-#define GET_I16(x) ((int64_t)(x))
-#define GET_I32(x) ((int64_t)(x))
+/* What a source element is worth: int32, int64, float or double … */
+#define GET_BOOL(x) ((int32_t)((x) != 0))
+#define GET_U8(x) ((int32_t)(x))
+#define GET_I8(x) ((int32_t)(x))
+#define GET_I16(x) ((int32_t)(x))
+#define GET_I32(x) (x)
 #define GET_I64(x) (x)
 #define GET_F32(x) (x)
 #define GET_F64(x) (x)
 /* … and how each is stored. */
 #define WRAP(to, x)                                                                 \
-  _Generic((x), int64_t: (to)(uint64_t)(x), float: (to)dl_f32_to_i32((float)(x)),  \
+  _Generic((x), int32_t: (to)(uint32_t)(x), int64_t: (to)(uint64_t)(x),            \
+           float: (to)dl_f32_to_i32((float)(x)),                                    \
            double: (to)dl_f64_to_i32((double)(x)))
 #define PUT_BOOL(x) ((uint8_t)((x) != 0))
 #define PUT_U8(x)                                                                   \
-  _Generic((x), int64_t: (uint8_t)(uint64_t)(x), float: dl_f32_to_u8((float)(x)),  \
-           double: dl_f64_to_u8((double)(x)))
+  _Generic((x), int32_t: (uint8_t)(uint32_t)(x), int64_t: (uint8_t)(uint64_t)(x),  \
+           float: dl_f32_to_u8((float)(x)), double: dl_f64_to_u8((double)(x)))
 #define PUT_I8(x) WRAP(int8_t, x)
 #define PUT_I16(x) WRAP(int16_t, x)
 #define PUT_I32(x) WRAP(int32_t, x)
 #define PUT_I64(x)                                                                  \
-  _Generic((x), int64_t: (x), float: dl_f32_to_i64((float)(x)),                    \
-           double: dl_f64_to_i64((double)(x)))
+  _Generic((x), int32_t: (int64_t)(x), int64_t: (x),                                \
+           float: dl_f32_to_i64((float)(x)), double: dl_f64_to_i64((double)(x)))
 #define PUT_F32(x) ((float)(x))
 #define PUT_F64(x) ((double)(x))
 

@@ -136,27 +136,55 @@ static void copy_piece(void *ctx, int64_t lo, int64_t hi) {
 
 /* ---- transposes -------------------- */
 
+/* A tile is first read row by row into a buffer: the source's rows are often a power of two apart
+ * and would push each other out of the cache before they are used up. */
 #define TURN(type)                                                                  \
-  static void turn_##type(char *dp, int64_t ds, const char *sp, int64_t ss,         \
-                          int64_t na, int64_t nb) {                                 \
-    for (int64_t a = 0; a < na; a++) {                                              \
-      type *d = (type *)dp + a * ds;                                                \
-      const type *s = (const type *)sp + a;                                         \
-      for (int64_t b = 0; b < nb; b++) d[b] = s[b * ss];                            \
-    }                                                                               \
+  static void turn_##type(type *d, int64_t ds, const type *buf, int64_t na, int64_t nb) { \
+    for (int64_t a = 0; a < na; a++)                                                \
+      for (int64_t b = 0; b < nb; b++) d[a * ds + b] = buf[b * TILE + a];           \
   }
 TURN(uint8_t)
 TURN(uint16_t)
 TURN(uint32_t)
 TURN(uint64_t)
 
-/* One tile: d[a * ds + b] = s[a + b * ss]. */
+typedef uint32_t four __attribute__((vector_size(16)));
+#define LOAD4(p) ({ four v_; memcpy(&v_, (p), 16); v_; })
+#define STORE4(p, v) ({ four v_ = (v); memcpy((p), &v_, 16); })
+
+/* A whole tile of 4-byte elements, 4 x 4 at a time in registers. */
+static void turn_whole(uint32_t *d, int64_t ds, const uint32_t *buf) {
+  for (int a = 0; a < TILE; a += 4)
+    for (int b = 0; b < TILE; b += 4) {
+      const uint32_t *s = buf + b * TILE + a;
+      uint32_t *t = d + a * ds + b;
+      four r0 = LOAD4(s), r1 = LOAD4(s + TILE), r2 = LOAD4(s + 2 * TILE), r3 = LOAD4(s + 3 * TILE);
+      four lo01 = __builtin_shufflevector(r0, r1, 0, 4, 1, 5);
+      four hi01 = __builtin_shufflevector(r0, r1, 2, 6, 3, 7);
+      four lo23 = __builtin_shufflevector(r2, r3, 0, 4, 1, 5);
+      four hi23 = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
+      STORE4(t, __builtin_shufflevector(lo01, lo23, 0, 1, 4, 5));
+      STORE4(t + ds, __builtin_shufflevector(lo01, lo23, 2, 3, 6, 7));
+      STORE4(t + 2 * ds, __builtin_shufflevector(hi01, hi23, 0, 1, 4, 5));
+      STORE4(t + 3 * ds, __builtin_shufflevector(hi01, hi23, 2, 3, 6, 7));
+    }
+}
+
+/* One tile: d[a * ds + b] = s[a + b * ss], converted on the way in. */
 static void turn_tile(const plan *p, char *d, const char *s, int64_t na, int64_t nb) {
   int64_t ds = p->d[p->across], ss = p->s[p->n - 1];
-  if (p->dsize == 4) turn_uint32_t(d, ds, s, ss, na, nb);
-  else if (p->dsize == 8) turn_uint64_t(d, ds, s, ss, na, nb);
-  else if (p->dsize == 2) turn_uint16_t(d, ds, s, ss, na, nb);
-  else turn_uint8_t(d, ds, s, ss, na, nb);
+  _Alignas(64) char buf[TILE * TILE * 8];
+  for (int64_t b = 0; b < nb; b++) {
+    char *row = buf + b * TILE * p->dsize;
+    const char *from = s + b * ss * p->ssize;
+    if (p->dt == p->st) memcpy(row, from, (size_t)(na * p->dsize));
+    else dl_convert(p->dt, row, 1, p->st, from, 1, na);
+  }
+  if (p->dsize == 4 && na == TILE && nb == TILE) turn_whole((void *)d, ds, (void *)buf);
+  else if (p->dsize == 4) turn_uint32_t((void *)d, ds, (void *)buf, na, nb);
+  else if (p->dsize == 8) turn_uint64_t((void *)d, ds, (void *)buf, na, nb);
+  else if (p->dsize == 2) turn_uint16_t((void *)d, ds, (void *)buf, na, nb);
+  else turn_uint8_t((void *)d, ds, (void *)buf, na, nb);
 }
 
 static int64_t tiles(int64_t n) { return (n + TILE - 1) / TILE; }
@@ -183,8 +211,8 @@ static void turn_piece(void *ctx, int64_t lo, int64_t hi) {
 
 static bool is_transpose(const plan *p) {
   int inner = p->n - 1;
-  return p->across >= 0 && p->dt == p->st && p->d[inner] == 1 && p->s[inner] > 1 &&
-         p->size[inner] >= 4 && p->size[p->across] >= 4;
+  return p->across >= 0 && p->d[inner] == 1 && p->s[inner] > 1 &&
+         p->size[inner] >= 8 && p->size[p->across] >= 8;
 }
 
 void dl_copy_view(const dl_view *dst, const dl_view *src) {
