@@ -76,6 +76,7 @@ void dl_push_none(lua_State *L);
 void dl_push_dtype(lua_State *L, dl_dtype d);
 void dl_push_device(lua_State *L, dl_device d);
 void dl_push_size(lua_State *L, int n, const int64_t *size);     /* torch.Size */
+void dl_push_tuple(lua_State *L, int n, const int64_t *size);    /* the same, printing as (2, 3) */
 bool dl_is_size(lua_State *L, int i);
 /* A plain list is an array, an empty table or a Size; keywords are a table with string keys only. */
 bool dl_is_list(lua_State *L, int i);

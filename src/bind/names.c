@@ -345,7 +345,7 @@ int dl_bind_open(lua_State *L) {
   lua_pushvalue(L, torch);
   lua_setfield(L, -2, "torch");
   lua_pop(L, 1);
-  lua_getfield(L, torch, "_np");
+  lua_getfield(L, LUA_REGISTRYINDEX, "dl.np");
   lua_setfield(L, names, "np");
   open_globals(L, names);
   lua_settop(L, top);

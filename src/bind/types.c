@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char size_key = 0, dtype_key = 0, device_key = 0, none_key = 0;
+static const char size_key = 0, tuple_key = 0, dtype_key = 0, device_key = 0, none_key = 0;
 
 /* ---- None --------------------------------------------------------------------------------------- */
 void dl_push_none(lua_State *L) { lua_rawgetp(L, LUA_REGISTRYINDEX, &none_key); }
@@ -33,21 +33,25 @@ static void open_none(lua_State *L) {
 }
 
 /* ---- Size ------------------------------------------------------------------------------------------ */
-void dl_push_size(lua_State *L, int n, const int64_t *size) {
+static void push_sizes(lua_State *L, int n, const int64_t *size, const void *meta) {
   lua_createtable(L, n, n ? 1 : 0);
   for (int i = 0; i < n; i++) {
     lua_pushinteger(L, size[i]);
     lua_rawseti(L, -2, i);
   }
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &size_key);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, meta);
   lua_setmetatable(L, -2);
 }
+
+void dl_push_size(lua_State *L, int n, const int64_t *size) { push_sizes(L, n, size, &size_key); }
+void dl_push_tuple(lua_State *L, int n, const int64_t *size) { push_sizes(L, n, size, &tuple_key); }
 
 bool dl_is_size(lua_State *L, int i) {
   if (!lua_istable(L, i) || !lua_getmetatable(L, i)) return false;
   lua_rawgetp(L, LUA_REGISTRYINDEX, &size_key);
-  bool yes = lua_rawequal(L, -1, -2);
-  lua_pop(L, 2);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &tuple_key);
+  bool yes = lua_rawequal(L, -1, -3) || lua_rawequal(L, -2, -3);
+  lua_pop(L, 3);
   return yes;
 }
 
@@ -133,19 +137,24 @@ static int l_size_eq(lua_State *L) {
   return 1;
 }
 
-static int l_size_tostring(lua_State *L) {
+static int push_between(lua_State *L, const char *open, const char *close) {
   luaL_Buffer b;
   lua_Integer n = size_len(L, 1);
   luaL_buffinit(L, &b);
-  luaL_addstring(&b, "torch.Size([");
+  luaL_addstring(&b, open);
   for (lua_Integer i = 0; i < n; i++) {
     if (i) luaL_addstring(&b, ", ");
     lua_rawgeti(L, 1, i);
     luaL_addvalue(&b);
   }
-  luaL_addstring(&b, "])");
+  luaL_addstring(&b, close);
   luaL_pushresult(&b);
   return 1;
+}
+
+static int l_size_tostring(lua_State *L) { return push_between(L, "torch.Size([", "])"); }
+static int l_tuple_tostring(lua_State *L) {
+  return push_between(L, "(", size_len(L, 1) == 1 ? ",)" : ")");
 }
 
 static int l_concat_text(lua_State *L) {
@@ -191,11 +200,17 @@ static void open_size(lua_State *L, int torch) {
     {"__len", l_size_len}, {"__index", l_size_index}, {"__newindex", l_size_newindex},
     {"__eq", l_size_eq}, {"__tostring", l_size_tostring}, {"__concat", l_concat_text},
     {"__pairs", l_size_pairs}, {"__ipairs", l_size_pairs}, {NULL, NULL}};
-  lua_newtable(L);
-  dl_set_funcs(L, -1, meta);
-  lua_pushliteral(L, "torch.Size");
-  lua_setfield(L, -2, "__name");
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &size_key);
+  for (int tuple = 0; tuple < 2; tuple++) {
+    lua_newtable(L);
+    dl_set_funcs(L, -1, meta);
+    if (tuple) {
+      lua_pushcfunction(L, l_tuple_tostring); /* the shape of an array */
+      lua_setfield(L, -2, "__tostring");
+    }
+    lua_pushstring(L, tuple ? "tuple" : "torch.Size");
+    lua_setfield(L, -2, "__name");
+    lua_rawsetp(L, LUA_REGISTRYINDEX, tuple ? &tuple_key : &size_key);
+  }
   lua_pushcfunction(L, l_size_new);
   lua_setfield(L, torch, "Size");
 }
