@@ -78,8 +78,8 @@ local function getitem(self, k)
     raise("TypeError", self:_get_name() .. " indices must be integers or slices, not "
           .. repr.typename(k))
   end
-  local part = {}
-  for _, at in ipairs(places) do part[#part + 1] = modules[at + 1] end
+  local names, part = self._modules:keys(), {}
+  for _, at in ipairs(places) do part[#part + 1] = {names[at + 1], modules[at + 1]} end
   return self:_like(part)
 end
 
@@ -174,15 +174,8 @@ function M.Sequential.forward(self, ...)
   return out
 end
 
-function M.Sequential._like(self, modules)
-  local names = {}
-  for name, m in pairs(self._modules) do names[m] = names[m] or name end
-  local part = M.Sequential()
-  local numbered = true
-  for _, m in ipairs(modules) do numbered = numbered and tonumber(names[m]) ~= nil end
-  for i, m in ipairs(modules) do part:add_module(numbered and tostring(i - 1) or names[m], m) end
-  return part
-end
+-- A slice keeps the names of its modules.
+function M.Sequential._like(_, pairs_list) return M.Sequential(odict.new(pairs_list)) end
 
 -- ---- ModuleList
 -- ------------------------------------------------------------------------------------------
@@ -199,7 +192,11 @@ function M.ModuleList.init(self, modules)
   self:extend(modules)
 end
 
-function M.ModuleList._like(_, modules) return M.ModuleList(modules) end
+function M.ModuleList._like(_, pairs_list)
+  local part = M.ModuleList()
+  for _, pair in ipairs(pairs_list) do part:append(pair[2]) end
+  return part
+end
 
 -- Runs of equal texts print once: (0-2): 3 x Linear(…)
 function M.ModuleList._child_lines(self)

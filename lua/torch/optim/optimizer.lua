@@ -299,6 +299,7 @@ end
 function Optimizer.__repr__(self)
   local lines = {self.__name__ .. " ("}
   for g, group in ipairs(self.param_groups) do
+    if g > 1 then lines[#lines + 1] = "" end
     lines[#lines + 1] = "Parameter Group " .. (g - 1)
     local keys = {}
     for k in pairs(group) do if k ~= "params" then keys[#keys + 1] = k end end
