@@ -75,9 +75,9 @@ static dl_status idx_header(idx_file *x) {
     if (gzread(x->f, word, 4) != 4) return idx_short(x);
     x->size[i] = (int64_t)word[0] << 24 | (int64_t)word[1] << 16 | (int64_t)word[2] << 8 | word[3];
   }
-  DL_TRY(dl_numel(x->ndim, x->size, &x->numel));
+  bool fits = dl_numel(x->ndim, x->size, &x->numel) == DL_OK;
   int64_t most = gzdirect(x->f) ? x->bytes - 4 - 4 * x->ndim : x->bytes * IDX_RATIO;
-  return x->numel <= most
+  return fits && x->numel <= most
              ? DL_OK
              : idx_bad(x, "the sizes in the header do not fit the length of the file");
 }

@@ -190,5 +190,6 @@ void dl_ops_open(lua_State *L, int torch, int methods, int f, int linalg, int op
     if (shown_in(op, 'f')) show(L, f, op, false, 0);
     if (shown_in(op, 'l')) show(L, linalg, op, false, 0);
     show(L, ops, op, false, 0);
+    if (dl_ops[op].kind == DL_UPDATE) show(L, ops, op, false, DL_INPLACE); /* dlrepl.ops.sgd_step_ */
   }
 }

@@ -42,7 +42,8 @@ t.is(tostring(Mine(2, 1)), "Mine(in_features=2, out_features=1, bias=True)",
      "a class made from a layer inherits init and its text")
 t.is(tostring(Net), "<class '__main__.Net'>", "a class has a text")
 
--- ---- attributes -----------------------------------------------------------------------------------
+-- ---- attributes
+-- -----------------------------------------------------------------------------------
 t.raises(function() return net.fc3 end, "AttributeError: 'Net' object has no attribute 'fc3'",
          "a name that was never set raises")
 local ok, e = pcall(function() return net.fc11 end)
@@ -57,7 +58,8 @@ net.later = nn.Linear(1, 1)
 t.is(#net:children(), 3, "a plain attribute that becomes a module is registered")
 net.later = nil
 t.is(net.later, nil, "a module can be set to nil")
-t.raises(function() net.scale = torch.ones(1) end, "TypeError: cannot assign 'torch.FloatTensor' as "
+t.raises(function() net.scale = torch.ones(1) end, "TypeError: cannot assign "
+  .. "'torch.FloatTensor' as "
   .. "parameter 'scale' (torch.nn.Parameter or None expected)", "a tensor is not a parameter")
 t.raises(function() net.fc1 = 3 end, "TypeError: cannot assign 'int' as child module 'fc1' "
   .. "(torch.nn.Module or None expected)", "a number is not a module")
@@ -88,7 +90,8 @@ t.raises(function() return setmetatable({}, getmetatable(net)).fc end,
 t.raises(function() setmetatable({}, getmetatable(net)).fc = nn.ReLU() end,
   "AttributeError: cannot assign module before Module.__init__() call", "but takes no module")
 
--- ---- buffers and registration -------------------------------------------------------------------------
+-- ---- buffers and registration
+-- -------------------------------------------------------------------------
 local b = nn.Module()
 b:register_buffer("running", torch.zeros(2))
 b:register_buffer("hidden", torch.ones(1), {persistent = false})
@@ -115,7 +118,8 @@ t.is(b:get_parameter("sub.0.bias").shape, torch.Size {1}, "get_parameter too")
 t.raises(function() b:get_submodule("sub.7") end, "AttributeError: Sequential has no attribute `7`",
   "a path that leads nowhere")
 
--- ---- shared parts, modes, moves --------------------------------------------------------------------------
+-- ---- shared parts, modes, moves
+-- --------------------------------------------------------------------------
 local shared = nn.Linear(2, 2)
 local twice = nn.Sequential(shared, nn.ReLU(), shared)
 t.is(#twice:parameters(), 2, "a shared module's parameters are counted once")
@@ -134,8 +138,10 @@ twice:double()
 t.is(shared.weight.dtype, torch.float64, "double changes parameters in place")
 local weight = shared.weight
 twice:to(torch.float32)
-t.ok(rawequal(weight, shared.weight) and weight.dtype == torch.float32, "to keeps the parameter's identity")
-t.raises(function() twice:to(torch.int64) end, "TypeError: nn.Module.to only accepts floating point "
+t.ok(rawequal(weight, shared.weight) and weight.dtype == torch.float32,
+  "to keeps the parameter's identity")
+t.raises(function() twice:to(torch.int64) end, "TypeError: nn.Module.to only accepts floating "
+  .. "point "
   .. "or complex dtypes, but got desired dtype=torch.int64", "to refuses integers")
 twice(torch.ones(1, 2)):sum():backward()
 t.ok(shared.weight.grad ~= nil, "gradients arrive")
@@ -146,10 +152,12 @@ t.is(shared.weight.grad, nil, "zero_grad forgets gradients")
 twice:requires_grad_(false)
 t.ok(not shared.weight.requires_grad, "requires_grad_ freezes")
 
--- ---- loops ---------------------------------------------------------------------------------------------------
+-- ---- loops
+-- -------------------------------------------------------------------------------------------------
 local pairs_seen = 0
 for a in net:parameters() do
-  for c in net:parameters() do pairs_seen = pairs_seen + (a.requires_grad and c.requires_grad and 1 or 0) end
+  for c in net:parameters() do pairs_seen = pairs_seen + (a.requires_grad and c.requires_grad and 1
+    or 0) end
 end
 t.is(pairs_seen, 25, "nested loops over parameters")
 local list = nn.ModuleList {nn.ReLU(), nn.Tanh()}

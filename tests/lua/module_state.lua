@@ -4,7 +4,8 @@ local t = require "tap"
 
 local function model() return nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.Linear(3, 1)) end
 
--- ---- saving ---------------------------------------------------------------------------------------
+-- ---- saving
+-- ---------------------------------------------------------------------------------------
 local m = model()
 local sd = m:state_dict()
 t.is(table.concat(sd:keys(), " "), "0.weight 0.bias 1.weight 1.bias 1.running_mean 1.running_var "
@@ -39,7 +40,8 @@ fresh:load_state_dict({weight = given, bias = torch.zeros(1)}, {assign = true})
 t.is(fresh.weight:item(), 3.0, "assign=true takes the tensors themselves")
 t.ok(fresh.weight.requires_grad, "as parameters")
 
--- ---- forward hooks -----------------------------------------------------------------------------------
+-- ---- forward hooks
+-- -----------------------------------------------------------------------------------
 local lin = nn.Linear(1, 1)
 nn.init.ones_(lin.weight)
 nn.init.zeros_(lin.bias)
@@ -66,7 +68,8 @@ t.is(table.concat(order, " "), "first second", "prepend puts a hook first")
 h3:remove()
 h4:remove()
 
--- ---- backward hooks ------------------------------------------------------------------------------------
+-- ---- backward hooks
+-- ------------------------------------------------------------------------------------
 local got
 local hb = lin:register_full_backward_hook(function(mod, grad_in, grad_out)
   got = {grad_in[1]:item(), grad_out[1]:item()}
@@ -82,7 +85,8 @@ lin:zero_grad()
 local hp = lin:register_full_backward_pre_hook(function(_, grad_out) return {grad_out[1] * 2} end)
 x.grad = nil
 lin(x):sum():backward()
-t.is({x.grad:item(), lin.weight.grad:item()}, {2.0, 6.0}, "a pre-hook replaces the output's gradient")
+t.is({x.grad:item(), lin.weight.grad:item()}, {2.0, 6.0}, "a pre-hook replaces the output's "
+  .. "gradient")
 hp:remove()
 t.raises(function()
   local bad = nn.Linear(1, 1)

@@ -4,7 +4,8 @@ local t = require "tap"
 
 local function leaf(...) return torch.tensor({...}, {requires_grad = true}) end
 
--- ---- groups -----------------------------------------------------------------------------------------
+-- ---- groups
+-- -----------------------------------------------------------------------------------------
 local a, b, c = leaf(1.0), leaf(2.0), leaf(3.0)
 local opt = optim.SGD({{params = {a}}, {params = b, lr = 0.5}}, {lr = 0.1, momentum = 0.9})
 t.is(#opt.param_groups, 2, "a group a table")
@@ -30,7 +31,8 @@ t.is(b.grad:item(), 0.0, "zero_grad(false) fills with zeros")
 local named = optim.Adam({{"a", leaf(1.0)}, {"b", leaf(1.0)}})
 t.is(#named.param_groups[1].params, 2, "named parameters are taken too")
 
--- ---- closure, steps, tensors as options ----------------------------------------------------------------
+-- ---- closure, steps, tensors as options
+-- ----------------------------------------------------------------
 local w = leaf(1.0)
 local adam = optim.Adam({w}, {lr = 0.1})
 local loss = adam:step(function()
@@ -48,7 +50,8 @@ by_tensor.param_groups[1].params[1].grad = torch.ones(1)
 by_tensor:step()
 t.is(by_tensor.param_groups[1].params[1]:item(), 0.5, "lr may be a tensor")
 
--- ---- saving ------------------------------------------------------------------------------------------------
+-- ---- saving
+-- ------------------------------------------------------------------------------------------------
 local function run(steps, o, p)
   for _ = 1, steps do
     o:zero_grad()
@@ -72,16 +75,20 @@ t.raises(function()
   optim.Adam({{params = {leaf(1.0)}}, {params = {leaf(2.0)}}}):load_state_dict(o1:state_dict())
 end, "ValueError: loaded state dict has a different number of parameter groups", "groups too")
 
--- ---- errors ---------------------------------------------------------------------------------------------------
-t.raises(function() optim.SGD({}) end, "ValueError: optimizer got an empty parameter list", "no parameters")
+-- ---- errors
+-- -------------------------------------------------------------------------------------------------
+t.raises(function() optim.SGD({}) end, "ValueError: optimizer got an empty parameter list",
+  "no parameters")
 t.raises(function() optim.SGD(leaf(1.0)) end, "TypeError: params argument given to the optimizer "
   .. "should be an iterable of Tensors or dicts, but got torch.FloatTensor", "a bare tensor")
 t.raises(function() optim.SGD({leaf(1.0) * 2}) end, "ValueError: can't optimize a non-leaf Tensor",
   "a computed tensor")
 t.raises(function() optim.SGD({3}) end,
   "TypeError: optimizer can only optimize Tensors, but one of the params is int", "a number")
-t.raises(function() optim.SGD({a}, {lr = -1}) end, "ValueError: Invalid learning rate: -1", "lr < 0")
-t.raises(function() optim.SGD({a}, {momentum = -0.5}) end, "ValueError: Invalid momentum value: -0.5",
+t.raises(function() optim.SGD({a}, {lr = -1}) end, "ValueError: Invalid learning rate: -1",
+  "lr < 0")
+t.raises(function() optim.SGD({a}, {momentum = -0.5}) end, "ValueError: Invalid momentum "
+  .. "value: -0.5",
   "momentum < 0")
 t.raises(function() optim.SGD({a}, {weight_decay = -1}) end,
   "ValueError: Invalid weight_decay value: -1", "weight_decay < 0")
@@ -91,7 +98,8 @@ t.raises(function() optim.Adam({a}, {betas = {1.0, 0.9}}) end,
   "ValueError: Invalid beta parameter at index 0: 1.0", "beta of 1")
 t.raises(function() optim.Adam({a}, {betas = {0.9, -0.1}}) end,
   "ValueError: Invalid beta parameter at index 1: -0.1", "beta below 0")
-t.raises(function() optim.Adam({a}, {eps = -1}) end, "ValueError: Invalid epsilon value: -1", "eps < 0")
+t.raises(function() optim.Adam({a}, {eps = -1}) end, "ValueError: Invalid epsilon value: -1",
+  "eps < 0")
 t.raises(function() optim.Adam({a}, {lrr = 1}) end,
   "TypeError: Adam.__init__() got an unexpected keyword argument 'lrr'. Did you mean 'lr'?",
   "an unknown option")

@@ -9,7 +9,7 @@ local repr = require "dlrepl.pyrepr"
 
 local torch, raise, None = core.torch, core.raise, core.None
 local Optimizer = base.Optimizer
-local adam_step = core.ops.adam_step
+local adam_step = core.ops.adam_step_
 
 local function options(weight_decay, decoupled)
   local list = {

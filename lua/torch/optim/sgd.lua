@@ -8,7 +8,7 @@ local base = require "torch.optim.optimizer"
 
 local torch, raise, None = core.torch, core.raise, core.None
 local Optimizer = base.Optimizer
-local sgd_step = core.ops.sgd_step
+local sgd_step = core.ops.sgd_step_
 
 local SGD = base.class("SGD", {
   {"lr", 0.001}, {"momentum", 0}, {"dampening", 0}, {"weight_decay", 0}, {"nesterov", false},
