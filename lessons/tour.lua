@@ -31,8 +31,7 @@ device = torch.device(torch.cuda.is_available() and "cuda" or "cpu")
 device]],
   },
   {
-    "A mistake, caught. An error begins with PyTorch's own line, so what you learn to read "
-      .. "here\n" ..
+    "A mistake, caught. An error begins with PyTorch's own line, so what you learn to read here\n" ..
     "is what you will read there.",
     [[
 a = torch.ones(2, 3)
