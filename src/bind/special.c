@@ -89,6 +89,16 @@ static int l_where(lua_State *L) {
   return lua_gettop(L);
 }
 
+/* x:where(condition, other): self stands second in the op, upvalue 1 */
+static int l_where_method(lua_State *L) {
+  if (lua_gettop(L) >= 2) {
+    lua_pushvalue(L, 2);
+    lua_remove(L, 2);
+    lua_insert(L, 1);
+  }
+  return l_where(L);
+}
+
 /* ---- unique ------------------------------------------------------------------------------------------------------ */
 /* output, then inverse and counts where asked for */
 static int read_unique(lua_State *L, bool method) {
@@ -258,6 +268,9 @@ void dl_special_open(lua_State *L, int torch, int methods) {
   dl_set_funcs(L, torch, funcs);
   dl_set_funcs(L, methods, meth);
   lua_getfield(L, torch, "where");
+  lua_pushvalue(L, -1);
+  lua_pushcclosure(L, l_where_method, 1);
+  lua_setfield(L, methods, "where");
   lua_pushcclosure(L, l_where, 1);
   lua_setfield(L, torch, "where");
   add_aliases(L, torch, false);

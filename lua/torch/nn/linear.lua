@@ -125,8 +125,9 @@ local read_pretrained = require("dlrepl.args")(
   "from_pretrained(any embeddings, bool freeze=True, int? padding_idx=None)")
 
 -- nn.Embedding.from_pretrained(weight): rows are given; frozen unless freeze=false.
-function M.Embedding.from_pretrained(...)
-  local weight, freeze, padding_idx = read_pretrained(...)
+function M.Embedding.from_pretrained(first, ...)
+  if first == M.Embedding then return M.Embedding.from_pretrained(...) end -- called with a colon
+  local weight, freeze, padding_idx = read_pretrained(first, ...)
   if weight:dim() ~= 2 then
     raise("AssertionError", "Embeddings parameter is expected to be 2-dimensional")
   end
