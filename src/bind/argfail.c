@@ -91,21 +91,24 @@ static void add_type(text *t, lua_State *L, int i) {
   }
 }
 
-static void add_given(text *t, dl_args *a) {
+/* matched (or NULL): which positional arguments have the type the option shows */
+static void add_given(text *t, dl_args *a, const bool *matched) {
   lua_State *L = a->L;
-  bool first = true;
+  int n = 0;
   add(t, "(");
-  for (int i = a->first + skip_self(a); i < a->first + a->n; i++) {
-    if (!first) add(t, ", ");
+  for (int i = a->first + skip_self(a); i < a->first + a->n; i++, n++) {
+    bool wrong = matched && !matched[i - a->first];
+    add(t, n ? ", %s" : "%s", wrong ? "!" : "");
     add_type(t, L, i);
-    first = false;
+    add(t, "%s", wrong ? "!" : "");
   }
+  bool alone = n == 0;                    /* PyTorch leaves the last comma where only keywords stand */
   if (a->kw)
     for (lua_pushnil(L); lua_next(L, a->kw); lua_pop(L, 1)) {
       if (lua_type(L, -2) != LUA_TSTRING) continue;
-      add(t, "%s%s=", first ? "" : ", ", lua_tostring(L, -2));
+      add(t, "%s%s=", alone ? "" : ", ", lua_tostring(L, -2));
       add_type(t, L, lua_gettop(L));
-      first = false;
+      if (alone) add(t, ", ");
     }
   add(t, ")");
 }
@@ -126,9 +129,48 @@ static bool plausible(const dl_args *a, const dl_schema *s, int given, bool out_
   return given >= least && given <= s->nparam - skip_self(a) + (out_ok ? 1 : 0);
 }
 
+/* ---- why one of several does not fit ------------------------------------------------------------- */
+static bool shows_type(dl_args *a, const dl_param *p, int i) {
+  const char *name = dl_type_name(a->L, i), *want = dl_param_type(p);
+  if (!strcmp(name, "Parameter")) name = "Tensor";
+  return !strcmp(name, want) || (!strcmp(want, "Number") && (!strcmp(name, "int") || !strcmp(name, "float")));
+}
+
+/* what the option's text lists, the star counted as PyTorch's parser counts it */
+static int listed(const dl_args *a, const dl_schema *s, bool out_ok) {
+  int n = s->nparam - skip_self(a) + (out_ok ? 1 : 0);
+  bool star = out_ok || s->npos < s->nparam;
+  return n + star ? n + star : 1;
+}
+
+static bool add_wrong_keywords(text *t, dl_args *a, const dl_schema *s, bool out_ok) {
+  lua_State *L = a->L;
+  int n = 0;
+  if (!a->kw) return false;
+  for (lua_pushnil(L); lua_next(L, a->kw); lua_pop(L, 1)) {
+    const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
+    bool known = out_ok && !strcmp(key, "out");
+    for (int k = 0; k < s->nparam; k++) known = known || dl_param_named(&s->p[k], key);
+    if (known) continue;
+    add(t, n++ ? ", %s" : "\n      didn't match because some of the keywords were incorrect: %s", key);
+  }
+  return n > 0;
+}
+
+static void add_reason(text *t, dl_args *a, const dl_schema *s, bool out_ok, int given) {
+  bool matched[DL_MAX_PARAM + 1] = {false};
+  if (given != listed(a, s, out_ok) || add_wrong_keywords(t, a, s, out_ok)) return;
+  for (int i = 0; i < a->n && i < s->npos; i++) matched[i] = shows_type(a, &s->p[i], a->first + i);
+  add(t, "\n      didn't match because some of the arguments have invalid types: ");
+  add_given(t, a, matched);
+}
+
 /* ---- one signature -------------------------------------------------------------------------------------- */
 static dl_status too_many(const dl_args *a, const dl_schema *s) {
   int given = a->n - skip_self(a), most = s->npos - skip_self(a), least = 0;
+  if (a->method && s->nparam == 1)
+    return dl_fail(DL_TypeError, DL_E_ARGUMENT, "TensorBase.%s() takes no arguments (%d given)", a->name,
+                   given);
   for (int k = skip_self(a); k < s->npos; k++)
     if (!s->p[k].has_default) least++;
   if (least != most)
@@ -141,15 +183,17 @@ static dl_status too_many(const dl_args *a, const dl_schema *s) {
 }
 
 static dl_status missing(const dl_args *a, const dl_schema *s) {
-  char buf[256];
+  char buf[256] = "";
   text t = {buf, 0, sizeof buf};
   int n = 0;
-  buf[0] = 0;
   for (int k = 0; k < s->nparam; k++)
     if (!a->at[k] && !s->p[k].has_default) {
-      add(&t, "%s\"%s\"", n ? ", " : "", shown(a, &s->p[k]));
+      add(&t, a->python ? "%s'%s'" : "%s\"%s\"", n ? ", " : "", shown(a, &s->p[k]));
       n++;
     }
+  if (a->python)
+    return dl_fail(DL_TypeError, DL_E_ARGUMENT, "%s() missing %d required positional argument%s: %s",
+                   a->name, n, n == 1 ? "" : "s", buf);
   return dl_fail(DL_TypeError, DL_E_ARGUMENT, "%s() missing %d required positional argument%s: %s",
                  a->name, n, n == 1 ? "s" : "", buf); /* PyTorch has the plural this way round */
 }
@@ -162,10 +206,14 @@ static dl_status bad_type(dl_args *a, const dl_schema *s, int k, int64_t elem) {
   for (int i = a->first + skip_self(a); i < a->first + a->n; i++)
     if (i - a->first == k) pos = k + 1 - skip_self(a);
   if (pos) snprintf(place, sizeof place, " (position %d)", pos);
+  if (elem >= 0 && p->type == DL_P_TENSORS)
+    return dl_fail(DL_TypeError, DL_E_ARGUMENT, "expected Tensor as element %lld in argument %d, but got %s",
+                   (long long)elem, k - skip_self(a), dl_type_name(L, -1));
   if (elem >= 0)
     return dl_fail(DL_TypeError, DL_E_ARGUMENT,
-                   "%s(): argument '%s'%s must be %s, but found element of type %s at pos %lld",
-                   a->name, shown(a, p), place, dl_param_type(p), dl_type_name(L, -1), (long long)elem);
+                   "%s(): argument '%s' failed to unpack the object at pos %lld with error \"type must be "
+                   "%s,but got %s\"", a->name, shown(a, p), (long long)elem + 1, dl_param_type(p),
+                   dl_type_name(L, -1));
   int i = a->at[k];
   return dl_fail(DL_TypeError, DL_E_ARGUMENT, "%s(): argument '%s'%s must be %s, not %s", a->name,
                  shown(a, p), place, dl_param_type(p), dl_type_name(L, i));
@@ -239,11 +287,12 @@ int dl_args_explain(dl_args *a, const dl_schema *const *s, int n, bool out_ok) {
   char buf[DL_MESSAGE_MAX] = "";
   text t = {buf, 0, sizeof buf};
   add(&t, "%s() received an invalid combination of arguments - got ", a->name);
-  add_given(&t, a);
+  add_given(&t, a, NULL);
   add(&t, ", but expected one of:");
   for (int i = 0; i < n; i++) {
     add(&t, "\n * ");
     add_signature(&t, a, s[i], out_ok);
+    if (a->n <= DL_MAX_PARAM) add_reason(&t, a, s[i], out_ok, given);
   }
   dl_fail(DL_TypeError, DL_E_ARGUMENT, "%s", buf);
   note_slip(a);

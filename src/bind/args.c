@@ -56,6 +56,7 @@ void dl_args_begin(lua_State *L, dl_args *a, const char *name, bool method) {
   a->n = top;
   a->kw = 0;
   a->method = method;
+  a->python = false;
   a->any = 0;
   if (top > 0 && lua_type(L, top) == LUA_TTABLE) {
     if (dl_is_keywords(L, top)) {

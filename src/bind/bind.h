@@ -108,6 +108,7 @@ typedef struct dl_args {         /* one call; reading fills arg[] in schema orde
   int first, n;                  /* positional arguments: stack indices first .. first+n-1 */
   int kw;                        /* index of the keyword table, 0 = none */
   bool method;                   /* argument 0 is self: not counted in messages */
+  bool python;                   /* PyTorch has it in Python: Python's texts */
   dl_arg arg[DL_MAX_PARAM];
   int at[DL_MAX_PARAM];          /* stack index each came from, 0 = default */
   int out;                       /* stack index of out=, 0 = none */

@@ -112,9 +112,9 @@ static void read_list(lua_State *L, ix_key *k, int i) {
 }
 
 static int bad_key(lua_State *L, int i) {
-  return dl_throw(L, DL_TypeError, DL_E_INDEX,
-                  "only integers, slices (`:`), ellipsis (`...`), None and long, byte or bool tensors are "
-                  "valid indices (got %s)", dl_type_name(L, i));
+  return dl_throw(L, DL_IndexError, DL_E_INDEX,
+                  "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
+                  "indices (got %s)", dl_type_name(L, i));
 }
 
 static void read_value(lua_State *L, ix_key *k, int i) {
@@ -273,10 +273,6 @@ static dl_status run_item(ix_run *r, const ix_key *k, const ix_item *it, const d
 
 static dl_status run_views(ix_run *r, const ix_key *k) {
   dl_tensor *orig = r->x;
-  int ellipses = 0;
-  for (int i = 0; i < k->n; i++) ellipses += k->item[i].kind == IX_ELLIPSIS;
-  if (ellipses > 1)
-    return dl_fail(DL_IndexError, DL_E_INDEX, "an index can only have a single ellipsis ('...')");
   if (orig->ndim && used_dims(k) > orig->ndim) return too_many(orig);
   for (int i = 0; i < k->n; i++) DL_TRY(run_item(r, k, &k->item[i], orig));
   return r->e->st;

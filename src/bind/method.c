@@ -8,6 +8,10 @@
 
 #include <string.h>
 
+/* names.c shows these under other names */
+int dl_is_parameter(lua_State *L);
+int dl_old_tensor(lua_State *L);
+
 static dl_tensor *self(lua_State *L, const char *fn) { return dl_check_tensor(L, 1, fn, "self"); }
 
 /* ---- description ------------------------------------------------------------------------------------- */
@@ -114,7 +118,7 @@ static int l_is_tensor(lua_State *L) {
   lua_pushboolean(L, dl_get_tensor(L, 1) != NULL);
   return 1;
 }
-static int l_is_parameter(lua_State *L) {
+int dl_is_parameter(lua_State *L) {
   dl_tensor *t = dl_get_tensor(L, 1);
   lua_pushboolean(L, t && t->is_param);
   return 1;
@@ -260,7 +264,7 @@ static int l_new_tensor(lua_State *L) {
 }
 
 /* torch.FloatTensor{1, 2}, torch.LongTensor(2, 3): the old constructors */
-static int l_old_tensor(lua_State *L) {
+int dl_old_tensor(lua_State *L) {
   dl_dtype d = (dl_dtype)lua_tointeger(L, lua_upvalueindex(1));
   if (d == DL_NODTYPE) d = (dl_dtype)dl_default_dtype;
   int n = lua_gettop(L);
@@ -431,7 +435,7 @@ void dl_method_open(lua_State *L, int torch, int methods) {
     lua_pushcclosure(L, l_cast, 1);
     lua_setfield(L, methods, dl_dtypes[d].alias ? dl_dtypes[d].alias : dl_dtypes[d].name);
     lua_pushinteger(L, d);
-    lua_pushcclosure(L, l_old_tensor, 1);
+    lua_pushcclosure(L, dl_old_tensor, 1);
     strcat(strcpy(name, dl_dtypes[d].scalar), "Tensor");
     lua_setfield(L, torch, name);
   }
@@ -448,4 +452,3 @@ void dl_method_open(lua_State *L, int torch, int methods) {
   lua_setfield(L, torch, "nn");
 }
 
-int dl_is_parameter(lua_State *L) { return l_is_parameter(L); }

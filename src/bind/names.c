@@ -12,6 +12,7 @@
 #include <string.h>
 
 int dl_is_parameter(lua_State *L);
+int dl_old_tensor(lua_State *L);
 int dl_read_idx(lua_State *L);
 void dl_helper_open(lua_State *L, int dlrepl);
 
@@ -282,15 +283,33 @@ static void open_globals(lua_State *L, int names) {
   lua_pop(L, 1);
 }
 
-/* methods become torch.Tensor: x.name, torch.Tensor.name and torch.Tensor{…} */
+/* torch.Tensor(2, 3), torch.Tensor{1, 2}: upvalue 1 is the constructor */
+static int l_class_call(lua_State *L) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_replace(L, 1);
+  lua_call(L, lua_gettop(L) - 1, 1);
+  return 1;
+}
+
+static int l_class_tostring(lua_State *L) {
+  lua_pushliteral(L, "<class 'torch.Tensor'>");
+  return 1;
+}
+
+/* methods are torch.Tensor's too: torch.Tensor.add(x, y); a function put there is a method of all */
 static void open_class(lua_State *L, int torch, int methods) {
+  lua_newtable(L);
   lua_newtable(L);
   lua_pushvalue(L, methods);
   lua_setfield(L, -2, "__index");
-  lua_getfield(L, torch, "FloatTensor");
-  lua_setfield(L, -2, "_make");
-  lua_newtable(L);
-  lua_insert(L, -2);
+  lua_pushvalue(L, methods);
+  lua_setfield(L, -2, "__newindex");
+  lua_pushinteger(L, DL_NODTYPE);
+  lua_pushcclosure(L, dl_old_tensor, 1);
+  lua_pushcclosure(L, l_class_call, 1);
+  lua_setfield(L, -2, "__call");
+  lua_pushcfunction(L, l_class_tostring);
+  lua_setfield(L, -2, "__tostring");
   lua_setmetatable(L, -2);
   lua_setfield(L, torch, "Tensor");
 }

@@ -14,7 +14,7 @@
 
 typedef struct group {
   char name[40];
-  uint8_t n, method, out_ok;
+  uint8_t n, method, out_ok, python;
   unsigned flags;
   dl_opid op[MAX_ROWS];
 } group;
@@ -137,6 +137,7 @@ static int l_op(lua_State *L) {
   const dl_schema *s[MAX_ROWS];
   for (int i = 0; i < g->n; i++) s[i] = dl_op_schema(g->op[i]);
   dl_args_begin(L, &a, g->name, g->method);
+  a.python = g->python;
   int i = dl_args_read(&a, s, g->n, g->out_ok);                 /* READ */
   return dl_run_push(&a, g->op[i], g->flags);
 }
@@ -181,13 +182,31 @@ static void show(lua_State *L, int tbl, dl_opid op, bool method, unsigned flags)
 
 static bool shown_in(dl_opid op, char letter) { return strchr(dl_ops[op].where, letter) != NULL; }
 
+/* F's functions that PyTorch writes in C; the others complain in Python's words. */
+static bool is_builtin(const char *name) {
+  static const char *const names[] = {
+    "linear", "conv1d", "conv2d", "gelu", "logsigmoid", "softplus", "one_hot", "avg_pool2d", "prelu",
+    "scaled_dot_product_attention", "cosine_similarity", "pairwise_distance"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!strcmp(names[i], name)) return true;
+  return false;
+}
+
+static void show_function(lua_State *L, int f, dl_opid op) {
+  show(L, f, op, false, 0);
+  char name[40];
+  base_name(dl_ops[op].schema_text, name);
+  group *g = group_of(L, f, name, false, 0);
+  if (g) g->python = !is_builtin(name);
+}
+
 void dl_ops_open(lua_State *L, int torch, int methods, int f, int linalg, int ops) {
   n_groups = 0;
   for (int op = 0; op < DL_OP_COUNT; op++) {
     if (shown_in(op, 't')) show(L, torch, op, false, 0);
     if (shown_in(op, 'm')) show(L, methods, op, true, 0);
     if (shown_in(op, 'i')) show(L, methods, op, true, DL_INPLACE);
-    if (shown_in(op, 'f')) show(L, f, op, false, 0);
+    if (shown_in(op, 'f')) show_function(L, f, op);
     if (shown_in(op, 'l')) show(L, linalg, op, false, 0);
     show(L, ops, op, false, 0);
     if (dl_ops[op].kind == DL_UPDATE) show(L, ops, op, false, DL_INPLACE); /* dlrepl.ops.sgd_step_ */

@@ -9,6 +9,7 @@
 
 #include <float.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char size_key = 0, tuple_key = 0, dtype_key = 0, device_key = 0, none_key = 0;
@@ -97,6 +98,44 @@ static int l_size_tolist(lua_State *L) {
   return 1;
 }
 
+/* size["1:"], size[":-1"]: Python's slice of a tuple, without a step */
+static int slice_text(lua_State *L, const char *s) {
+  int64_t n = size_len(L, 1), at[2] = {0, n}, v[64];
+  for (int k = 0; k < 2; k++) {
+    char *end;
+    long long i = strtoll(s, &end, 10);
+    if (end != s) at[k] = i < 0 ? i + n : i;
+    at[k] = at[k] < 0 ? 0 : at[k] > n ? n : at[k];
+    s = end + strspn(end, " ");
+    if (*s == ':' && k == 0) s++;
+  }
+  if (*s) return dl_throw(L, DL_IndexError, DL_E_INDEX, "a Size takes an index or a slice like \"1:\"");
+  int count = 0;
+  for (int64_t i = at[0]; i < at[1] && count < 64; i++) {
+    lua_rawgeti(L, 1, i);
+    v[count++] = lua_tointeger(L, -1);
+    lua_pop(L, 1);
+  }
+  dl_push_size(L, count, v);
+  return 1;
+}
+
+static int l_size_add(lua_State *L) {
+  int64_t v[64];
+  int n = 0;
+  for (int side = 1; side <= 2; side++) {
+    if (!dl_is_list(L, side))
+      return dl_type_error(L, "can only concatenate tuple (not \"%s\") to tuple", dl_type_name(L, side));
+    for (int64_t k = 0; k < dl_list_len(L, side) && n < 64; k++) {
+      dl_list_get(L, side, k);
+      if (dl_get_int(L, -1, &v[n])) n++;
+      lua_pop(L, 1);
+    }
+  }
+  dl_push_size(L, n, v);
+  return 1;
+}
+
 static int l_size_index(lua_State *L) {
   static const luaL_Reg methods[] = {
     {"numel", l_size_numel}, {"unpack", l_size_unpack}, {"tolist", l_size_tolist}, {NULL, NULL}};
@@ -118,6 +157,7 @@ static int l_size_index(lua_State *L) {
       lua_pushcfunction(L, r->func);
       return 1;
     }
+  if (strchr(name, ':')) return slice_text(L, name);
   return dl_throw(L, DL_AttributeError, DL_E_ARGUMENT, "'torch.Size' object has no attribute '%s'", name);
 }
 
@@ -199,7 +239,7 @@ static void open_size(lua_State *L, int torch) {
   static const luaL_Reg meta[] = {
     {"__len", l_size_len}, {"__index", l_size_index}, {"__newindex", l_size_newindex},
     {"__eq", l_size_eq}, {"__tostring", l_size_tostring}, {"__concat", l_concat_text},
-    {"__pairs", l_size_pairs}, {"__ipairs", l_size_pairs}, {NULL, NULL}};
+    {"__add", l_size_add}, {"__pairs", l_size_pairs}, {"__ipairs", l_size_pairs}, {NULL, NULL}};
   for (int tuple = 0; tuple < 2; tuple++) {
     lua_newtable(L);
     dl_set_funcs(L, -1, meta);
