@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+int dl_l_gradcheck(lua_State *L);
+
 /* A list of tensors that a walk needs; lives in a userdata so that a failed read leaks nothing. */
 typedef struct tensor_list { int n; dl_tensor **v; } tensor_list;
 
@@ -162,7 +164,8 @@ static int l_detach_(lua_State *L) {
 void dl_autograd_open(lua_State *L, int torch, int methods) {
   static const luaL_Reg meth[] = {
     {"backward", l_backward}, {"retain_grad", l_retain_grad}, {"detach_", l_detach_}, {NULL, NULL}};
-  static const luaL_Reg funcs[] = {{"backward", l_autograd_backward}, {"grad", l_grad}, {NULL, NULL}};
+  static const luaL_Reg funcs[] = {
+    {"backward", l_autograd_backward}, {"grad", l_grad}, {"gradcheck", dl_l_gradcheck}, {NULL, NULL}};
   dl_set_funcs(L, methods, meth);
   lua_newtable(L);
   dl_set_funcs(L, -1, funcs);

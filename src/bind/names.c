@@ -260,6 +260,9 @@ static void open_torch(lua_State *L, int torch, int f) {
   lua_newtable(L);
   set_loader(L, -1, "torch.utils", l_lazy);
   lua_setfield(L, torch, "utils");
+  lua_getfield(L, torch, "autograd");
+  set_loader(L, -1, "torch.autograd", l_lazy);
+  lua_pop(L, 1);
   set_loader(L, torch, "torch", l_lazy);
   set_loader(L, f, "torch.nn.functional", l_fill);
   open_devices(L, torch);

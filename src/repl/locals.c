@@ -3,7 +3,7 @@
  * For session.c. The text `local n = 1` becomes, on the same line,
  *
  *     local __dl_keep,__dl_values,m =... return function(...) local n = 1 __dl_keep(function()
- *       return n end,"n"); end
+ *       return n end,'n'); end
  *
  * where m is an earlier local that the text mentions, and a last expression e becomes
  * `return __dl_values(e)` (a bare `return e` would be a tail call, which hides the line). The registry's set of cells maps a name to a
@@ -48,29 +48,36 @@ static void box_value(lua_State *L) {
   lua_call(L, 1, 1);
 }
 
-/* __dl_keep(closure, name, name, …): the locals that closure returns, in order; a fixed one has a
- * '!' after its name. */
+/* cells[name] = {closure, fixed}, for the n-th value in a row of values that starts at index 3. */
+static void keep_one(lua_State *L, const char *name, size_t len, int nth) {
+  bool fixed = name[len - 1] == '!';
+  name = lua_pushlstring(L, name, len - fixed);
+  lua_createtable(L, 2, 0);
+  if (upvalue_at(L, 1, name)) {
+    lua_pushvalue(L, 1);
+  } else {
+    lua_pushvalue(L, 2 + nth);
+    box_value(L);
+  }
+  lua_rawseti(L, -2, 1);
+  lua_pushboolean(L, fixed);
+  lua_rawseti(L, -2, 2);
+  lua_rawset(L, -3);
+}
+
+/* __dl_keep(closure, "name name! …"): the locals that closure returns, in order; '!' marks a fixed
+ * one. (One string, for a line may declare as many locals as there are registers.) */
 static int keep(lua_State *L) {
-  int n = lua_gettop(L);
+  lua_settop(L, 2);
+  luaL_checkstack(L, DL_CHUNK_NAMES + 10, "too many locals");
   lua_pushvalue(L, 1);
-  lua_call(L, 0, n - 1);                /* values at n+1 … n+n-1 */
+  lua_call(L, 0, LUA_MULTRET);
   push_cells(L);
-  for (int i = 2; i <= n; i++) {
-    size_t len;
-    const char *spec = lua_tolstring(L, i, &len);
-    bool fixed = spec[len - 1] == '!';
-    const char *name = lua_pushlstring(L, spec, len - fixed);
-    lua_createtable(L, 2, 0);
-    if (upvalue_at(L, 1, name)) {
-      lua_pushvalue(L, 1);
-    } else {
-      lua_pushvalue(L, n + i - 1);
-      box_value(L);
-    }
-    lua_rawseti(L, -2, 1);
-    lua_pushboolean(L, fixed);
-    lua_rawseti(L, -2, 2);
-    lua_rawset(L, -3);
+  const char *at = lua_tostring(L, 2);
+  for (int nth = 1; *at; nth++) {
+    size_t len = strcspn(at, " ");
+    keep_one(L, at, len, nth);
+    at += len + (at[len] == ' ');
   }
   return 0;
 }
@@ -98,14 +105,12 @@ static bool is_underscore(const char *text, const dl_stat *st, int i) {
   return st->name[i].n == 1 && text[st->name[i].at] == '_';
 }
 
-static void add_names(edit *e, const dl_stat *st, const char *before, const char *after) {
+static void add_names(edit *e, const dl_stat *st, char between, bool mark_fixed) {
   for (int i = 0, n = 0; i < st->names; i++) {
     if (is_underscore(e->text, st, i)) continue; /* `_` is the session's last value */
-    luaL_addstring(e->b, n++ ? "," : "");
-    luaL_addstring(e->b, before);
+    if (n++) luaL_addchar(e->b, between);
     luaL_addlstring(e->b, e->text + st->name[i].at, st->name[i].n);
-    if (*after && st->name[i].fixed) luaL_addchar(e->b, '!');
-    luaL_addstring(e->b, after);
+    if (mark_fixed && st->name[i].fixed) luaL_addchar(e->b, '!');
   }
 }
 
@@ -121,10 +126,10 @@ static void add_keeps(void *ctx, const dl_stat *st) {
   luaL_addlstring(e->b, e->text + e->done, st->end - e->done);
   e->done = st->end;
   luaL_addstring(e->b, " __dl_keep(function() return ");
-  add_names(e, st, "", "");
-  luaL_addstring(e->b, " end,");
-  add_names(e, st, "\"", "\"");
-  luaL_addstring(e->b, ");");
+  add_names(e, st, ',', false);
+  luaL_addstring(e->b, " end,'");
+  add_names(e, st, ' ', true);
+  luaL_addstring(e->b, "');");
 }
 
 /* Push `text` with `before` and `after` put around its last expression. */
