@@ -141,9 +141,9 @@ docs: $(BIN)
 
 SHARE   := $(DESTDIR)$(PREFIX)/share/dlrepl
 install: $(BIN)
-	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)
-	install -m 755 $(BIN) $(DESTDIR)$(PREFIX)/bin/dlrepl
-	cp -R lua lessons docs README.md LICENSE $(SHARE)/
+	install -d "$(DESTDIR)$(PREFIX)/bin" "$(SHARE)"
+	install -m 755 $(BIN) "$(DESTDIR)$(PREFIX)/bin/dlrepl"
+	cp -R lua lessons docs README.md LICENSE "$(SHARE)/"
 
 # tests.mk adds its own sets to TEST_SETS
 TEST_SETS := test-style test-c test-lua test-cli

@@ -58,6 +58,8 @@ static bool load_readline(void) {
       {"history_truncate_file", &rl.history_truncate_file},
       {"rl_catch_signals", &rl.catch_signals},
       {"rl_readline_name", &rl.readline_name}};
+  const char *wish = getenv("DLREPL_READLINE");
+  if (wish && !strcmp(wish, "0")) return false;
   void *lib = dlopen("libreadline.so.8", RTLD_NOW | RTLD_LOCAL);
   if (!lib) return false;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

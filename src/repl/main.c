@@ -6,6 +6,7 @@
  * INVARIANT  Options are read completely before anything runs.
  * MUST NOT   run Lua except through the session. */
 #include <errno.h>
+#include <fcntl.h>
 #include <lauxlib.h>
 #include <locale.h>
 #include <signal.h>
@@ -38,7 +39,8 @@ static const char usage[] =
     "  --version   print the version\n"
     "  --help      print this\n"
     "\n"
-    "Without FILE and -e: the prompt, or standard input where it is no terminal.\n";
+    "Without FILE and -e: the prompt, or standard input where it is no terminal.\n"
+    "DLREPL_READLINE=0 in the environment turns line editing off.\n";
 
 static int complain(const char *what, const char *arg) {
   fprintf(stderr, "dlrepl: %s '%s'\n%s", what, arg, usage);
@@ -139,8 +141,15 @@ static int flush_output(int st) {
   return errno == EPIPE || st ? st : EXIT_ERROR;
 }
 
+/* A file that is opened later must not become standard output by taking its number. */
+static void fill_descriptors(void) {
+  for (int fd = 0; fd <= 2; fd++)
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) return;
+}
+
 int main(int argc, char **argv) {
   options o = {.n_codes = 0};
+  fill_descriptors();
   setlocale(LC_CTYPE, "");
   signal(SIGPIPE, SIG_IGN);
   int st = read_options(argc, argv, &o);

@@ -53,7 +53,7 @@ string.rep("x", -1)
 t = {}; t.t = t
 t
 load(("("):rep(1e5))
-setmetatable({}, {__tostring = function() return 5 end})
+setmetatable({}, {__tostring = function() return {} end})
 torch.zeros(2^34)
 torch.ones(2^40, 2^40)
 x:repeat(2)

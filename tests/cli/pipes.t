@@ -1,0 +1,37 @@
+#!/usr/bin/perl
+# pipes.t -- output that goes nowhere, input that is closed
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Cli;
+use Test::More;
+
+sub shell { return run('sh', '-c', $_[0]); }
+
+my $r = shell("$DLREPL -e 'for i = 1, 1e6 do print(i) end' | head -n 1; echo done");
+is($r->{out}, "1\ndone\n", 'a closed pipe ends the output');
+is($r->{err}, '', '... without a word');
+
+$r = shell("$DLREPL -e 'for i = 1, 1e7 do io.write(i, \"\\n\") end print(\"end\")' | head -n 1");
+is($r->{err}, '', 'io.write too');
+
+$r = shell("(echo '1 + 1'; echo 'io.stderr:write(\"alive\")') | $DLREPL -i | head -n 0");
+ok($r->{err} eq '' || $r->{err} eq 'alive', 'the prompt lives with a closed pipe');
+
+$r = shell("$DLREPL -e 'print(io.read())' <&-");
+is($r->{status}, 0, 'a closed standard input is survived');
+has_text($r->{out}, 'nil', '... and reads as the end');
+
+$r = shell("$DLREPL -i <&-");
+is($r->{status}, 0, 'a prompt with closed standard input ends');
+$r = shell("$DLREPL <&- >&-");
+is($r->{status}, 0, '... with closed output too');
+
+$r = shell("$DLREPL -e 'print(1)' >/dev/full");
+is($r->{status}, 1, 'output that cannot be written gives status 1');
+
+$r = shell("printf 'print(io.read())\\nfirst line\\n2\\n' | $DLREPL -i");
+is($r->{out}, "first line\n2\n", 'a line of the session may read the next line of the input');
+
+done_testing();
