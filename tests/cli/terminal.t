@@ -30,16 +30,27 @@ ok($best < 0.05 * $SLOW, 'the first prompt comes within 50 ms')
     or diag(sprintf 'best of 5: %.0f ms', $best * 1000);
 
 # ---- interrupts ---------------------------------------------------------------------------------------
-# Send the line, wait until it runs, press Ctrl-C, take the time until the prompt is back.
-sub stops {
-    my ($name, $line) = @_;
-    $t->send("print('be' .. 'gun') $line\n");
-    $t->wait_for(qr/begun\r?\n/) // return fail($name);
+# Send the line, wait until it runs, press Ctrl-C: the seconds until the prompt is back.
+sub time_to_stop {
+    my ($line) = @_;
+    $t->send("print('be' .. 'gun'); $line\n");
+    $t->wait_for(qr/begun\r?\n/) // return undef;
     sleep 0.15;
     my $begin = time;
     $t->send($CTRL_C);
-    my $took = $t->wait_for(qr/KeyboardInterrupt.*?> /s, 10);
-    ok(defined $took && $took < 0.2 * $SLOW, $name) or diag(defined $took ? "$took s" : 'not stopped');
+    return $t->wait_for(qr/KeyboardInterrupt.*?> /s, 10);
+}
+
+# The best of up to three tries, for the machine may be busy with something else.
+sub stops {
+    my ($name, $line) = @_;
+    my $best;
+    for (1 .. 3) {
+        my $took = time_to_stop($line) // last;
+        $best = $took if !defined $best || $took < $best;
+        last if $best < 0.2 * $SLOW;
+    }
+    ok(defined $best && $best < 0.2 * $SLOW, $name) or diag(defined $best ? "$best s" : 'not stopped');
 }
 
 stops('a loop stops', 'while true do end');
