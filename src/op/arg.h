@@ -31,8 +31,13 @@ typedef struct dl_arg {
   };
 } dl_arg;
 
+/* A tensor argument, NONE for NULL. A function, so that T(EX(…)) runs its op once. */
+static inline dl_arg dl_arg_tensor(dl_tensor *t) {
+  return (dl_arg){.tag = t ? DL_A_TENSOR : DL_A_NONE, .t = t};
+}
+
 /* Short makers for calls from C: EX(e, add, T(x), F(2.0)) */
-#define T(x)      ((dl_arg){.tag = (x) ? DL_A_TENSOR : DL_A_NONE, .t = (x)})
+#define T(x)      dl_arg_tensor(x)
 #define I(x)      ((dl_arg){.tag = DL_A_INT, .i = (x)})
 #define F(x)      ((dl_arg){.tag = DL_A_FLOAT, .f = (x)})
 #define B(x)      ((dl_arg){.tag = DL_A_BOOL, .i = (x) ? 1 : 0})
