@@ -8,13 +8,6 @@
 
 #include <string.h>
 
-static uint32_t in_bits(const dl_gcall *g) {
-  const dl_schema *s = dl_op_schema((dl_opid)g->node->op);
-  int nin = 0;
-  for (int i = 0; i < s->nparam; i++) nin += s->p[i].type <= DL_P_TN;
-  return dl_ops[g->node->op].save & ((1u << nin) - 1);
-}
-
 static dl_tensor *unpacked(dl_gcall *g, dl_saved *s) {
   if (g->ex.st != DL_OK) return NULL;
   dl_tensor *t;
@@ -34,19 +27,18 @@ static dl_tensor *not_saved(dl_gcall *g, const char *what, int k) {
 dl_tensor *dl_g_in(dl_gcall *g, int k) {
   uint32_t save = dl_ops[g->node->op].save;
   if (!(save & DL_SAVE_IN(k))) return not_saved(g, "input", k);
-  return unpacked(g, dl_node_saved(g->node) + __builtin_popcount(save & (DL_SAVE_IN(k) - 1)));
+  return unpacked(g, dl_node_saved(g->node) + dl_bits(save & (DL_SAVE_IN(k) - 1)));
 }
 
 dl_tensor *dl_g_out(dl_gcall *g, int k) {
   uint32_t save = dl_ops[g->node->op].save;
   if (!(save & DL_SAVE_OUT(k))) return not_saved(g, "result", k);
-  uint32_t before = in_bits(g) | (save & (DL_SAVE_OUT(k) - 1) & 0xffff0000u);
-  return unpacked(g, dl_node_saved(g->node) + __builtin_popcount(before));
+  return unpacked(g, dl_node_saved(g->node) + dl_bits(save & (DL_SAVE_OUT(k) - 1)));
 }
 
 dl_tensor *const *dl_g_list(dl_gcall *g, int *n) {
   uint32_t save = dl_ops[g->node->op].save;
-  int first = __builtin_popcount(in_bits(g) | (save & 0xffff0000u));
+  int first = dl_bits(save);
   *n = g->node->n_saved - first;
   if (*n > DL_MAXDIM) *n = DL_MAXDIM;
   for (int i = 0; i < *n; i++) g->list[i] = unpacked(g, dl_node_saved(g->node) + first + i);

@@ -96,6 +96,11 @@ typedef struct dl_lay {
   int64_t offset; /* elements, from the base's element 0 to the view's */
 } dl_lay;
 
+static inline int dl_bits(uint32_t v) { /* how many are set; masks here have few */
+  int n = 0;
+  for (; v; v &= v - 1) n++;
+  return n;
+}
 static inline dl_saved *dl_node_saved(const dl_node *n) {
   return (dl_saved *)(n->edges + n->n_edges);
 }

@@ -18,6 +18,20 @@ static const uint8_t needed_by[DL_OP_COUNT][3] = {
     [DL_OP_lerp] = {4, 4, 3}};
 
 static bool is_list(const dl_call *c, int i) { return c->schema->p[i].type == DL_P_TENSORS; }
+
+/* Few rows have a Tensor[] parameter: the others need not look at each parameter. */
+static bool has_list(const dl_call *c) {
+  enum { UNKNOWN, NO, YES };
+  static uint8_t known[DL_OP_COUNT];
+  uint8_t *k = &known[c->op - dl_ops];
+  if (*k == UNKNOWN) {
+    *k = NO;
+    for (int i = 0; i < c->schema->nparam; i++)
+      if (is_list(c, i)) *k = YES;
+  }
+  return *k == YES;
+}
+
 static bool is_index_list(const dl_call *c, int i) {
   return is_list(c, i) && c->schema->p[i].elem_optional;
 }
@@ -32,7 +46,7 @@ bool dl_graph_wants(const dl_call *c) {
   if (!dl_grad_enabled() || !c->op->grad) return false;
   bool wants = false;
   for (int k = 0; k < c->nin && !wants; k++) wants = c->in[k] && dl_tensor_wants_grad(c->in[k]);
-  for (int i = 0; i < c->schema->nparam && !wants; i++)
+  for (int i = 0; has_list(c) && i < c->schema->nparam && !wants; i++)
     for (int j = 0; is_list(c, i) && j < c->arg[i].n && !wants; j++)
       wants = c->arg[i].ts[j] && dl_tensor_wants_grad(c->arg[i].ts[j]);
   return wants && any_float(c);
@@ -67,17 +81,16 @@ static bool all_default(const dl_call *c) {
 
 /* Number of edges and of saved slots a call needs. */
 static void count(const dl_call *c, dl_node_spec *s) {
-  uint32_t ins = c->op->save & ((1u << c->nin) - 1), outs = c->op->save >> 16;
   s->n_edges = (uint32_t)c->nin;
-  s->n_saved = (uint32_t)(__builtin_popcount(ins) + __builtin_popcount(outs));
-  for (int i = 0; i < c->schema->nparam; i++) {
+  s->n_saved = (uint32_t)dl_bits(c->op->save);
+  for (int i = 0; has_list(c) && i < c->schema->nparam; i++) {
     if (is_index_list(c, i)) s->n_saved += (uint32_t)c->arg[i].n;
     else if (is_list(c, i)) s->n_edges += (uint32_t)c->arg[i].n;
   }
 }
 
 static dl_tensor *const *edge_list(const dl_call *c) {
-  for (int i = 0; i < c->schema->nparam; i++)
+  for (int i = 0; has_list(c) && i < c->schema->nparam; i++)
     if (is_list(c, i) && !is_index_list(c, i)) return c->arg[i].ts;
   return NULL;
 }
@@ -158,8 +171,8 @@ static dl_status save_inputs(const dl_call *c, dl_node *n) {
   dl_saved *s = dl_node_saved(n);
   for (int k = 0; k < c->nin; k++)
     if (c->op->save & DL_SAVE_IN(k)) DL_TRY(save_input(c, n, s++, k));
-  s += __builtin_popcount(c->op->save >> 16);
-  for (int i = 0; i < c->schema->nparam; i++)
+  s += dl_bits(c->op->save >> 16);
+  for (int i = 0; has_list(c) && i < c->schema->nparam; i++)
     for (int j = 0; is_index_list(c, i) && j < c->arg[i].n; j++)
       DL_TRY(dl_saved_set(n, s++, c->arg[i].ts[j], false, 0));
   return DL_OK;
@@ -189,9 +202,8 @@ dl_status dl_graph_prepare(const dl_call *c, dl_node **node) {
 }
 
 /* ---- after it ------------------------------------------------------------------------------- */
-static dl_status save_outputs(const dl_op *op, dl_node *n, dl_tensor *const *outs, int nout,
-                              int nin) {
-  dl_saved *s = dl_node_saved(n) + __builtin_popcount(op->save & ((1u << nin) - 1));
+static dl_status save_outputs(const dl_op *op, dl_node *n, dl_tensor *const *outs, int nout) {
+  dl_saved *s = dl_node_saved(n) + dl_bits(op->save & 0xffff);
   for (int k = 0; k < nout && k < 16; k++)
     if (op->save & DL_SAVE_OUT(k)) DL_TRY(dl_saved_set(n, s++, outs[k], true, (uint32_t)k));
   return DL_OK;
@@ -207,7 +219,7 @@ static dl_status hang(dl_node *n, bool inplace, dl_tensor *const *outs, int nout
 
 dl_status dl_graph_commit(const dl_call *c, dl_node *n, dl_tensor *const *outs, int nout) {
   dl_status st = nout > 1 ? dl_node_set_many(n, outs, (uint32_t)nout) : DL_OK;
-  if (st == DL_OK && c->op->save >> 16) st = save_outputs(c->op, n, outs, nout, c->nin);
+  if (st == DL_OK && c->op->save >> 16) st = save_outputs(c->op, n, outs, nout);
   if (st == DL_OK) st = hang(n, c->inplace, outs, nout);
   dl_node_release(n);
   return st;
@@ -218,7 +230,7 @@ dl_status dl_graph_record2(dl_opid op, dl_tensor *a, dl_tensor *b, dl_tensor *ou
   dl_meta m = {.dtype = out->dtype, .ndim = out->ndim};
   if (out->ndim) memcpy(m.size, out->size, out->ndim * sizeof *m.size);
   dl_node_spec s = {
-      .kind = DL_NODE_OP, .n_edges = 2, .out = &m, .n_saved = (uint32_t)__builtin_popcount(save)};
+      .kind = DL_NODE_OP, .n_edges = 2, .out = &m, .n_saved = (uint32_t)dl_bits(save)};
   dl_node *n;
   DL_TRY(dl_node_make(&s, &n));
   n->op = (uint16_t)op;
