@@ -25,7 +25,7 @@
 #define PICK(bit, p, q) ((bit) ? (p) : (q))
 #define SIX(v) FN(clamp)(v, K(0.0), K(6.0))
 
-/* ---- integers: Python's and C's division; the caller has refused y == 0 --------- */
+/* ---- integers: Python's and C's division; the caller has refused y == 0 ----------------- */
 #ifndef DL_FORMULAS_WHOLE
 #define DL_FORMULAS_WHOLE
 DL_FN long long dl_neg64(long long x) { return (long long)(0 - (dl_u64)x); }
@@ -65,7 +65,7 @@ DL_FN R FN(clamp)(R v, R low, R high) {
 #endif
 
 #ifdef DL_FORMULAS_ARITH
-/* ---- arithmetic ----------------------------------------------------------------- */
+/* ---- arithmetic ------------------------------------------------------------------------- */
 DL_PW(FORM, add_plain, 2, NUM0, x + y, W(x) + W(y))
 DL_PW(FORM, add_alpha, 2, NUM1(2), FMA(a, y, x), W(x) + W(a) * W(y))
 DL_PW(FORM, sub_plain, 2, NUM0, x - y, W(x) - W(y))
@@ -105,7 +105,7 @@ DL_PWF(OP, hypot, 2, NUM0, hypot(x, y))
 #endif
 
 #ifdef DL_FORMULAS_DIVIDE
-/* ---- quotients and remainders: m is fmod ---------------------------------------- */
+/* ---- quotients and remainders: m is fmod ------------------------------------------------ */
 #define OPPOSITE(p, q) (((p) < 0) != ((q) < 0))
 #ifdef R
 /* Python's %: m is fmod, moved to the side of q */
@@ -138,7 +138,7 @@ DL_PWI(FORM, whole_fmod, 2, NUM0, dl_fmod64(x, y))
 #endif
 
 #ifdef DL_FORMULAS_TEST
-/* ---- comparison, logic, bits ---------------------------------------------------- */
+/* ---- comparison, logic, bits ------------------------------------------------------------ */
 DL_PWB(OP, eq, 2, NUM0, x == y, x == y)
 DL_PWB(OP, ne, 2, NUM0, x != y, x != y)
 DL_PWB(OP, lt, 2, NUM0, x < y, x < y)
@@ -165,7 +165,7 @@ DL_PWI(OP, bitwise_right_shift, 2, NUM0, x >> PICK((y < 0) | (y > 63), 63, y & 6
 #endif
 
 #ifdef DL_FORMULAS_MATH
-/* ---- elementary functions ------------------------------------------------------- */
+/* ---- elementary functions --------------------------------------------------------------- */
 DL_PWF(OP, exp, 1, NUM0, exp(x))
 DL_PWF(OP, exp2, 1, NUM0, exp2(x))
 DL_PWF(OP, expm1, 1, NUM0, expm1(x))
@@ -196,7 +196,7 @@ DL_PWF(FORM, pow_minus_2, 1, NUM0, K(1.0) / (x * x))
 #endif
 
 #ifdef DL_FORMULAS_ACT
-/* ---- activations ---------------------------------------------------------------- */
+/* ---- activations ------------------------------------------------------------------------ */
 #define ROOT_2_PI K(0.79788456080286535588)     /* sqrt(2 / pi) */
 #define ROOT_HALF_PI K(0.39894228040143267794)  /* 1 / sqrt(2 pi) */
 #define GELU_IN(v) (K(2.0) * ROOT_2_PI * (v) * (K(1.0) + K(0.044715) * (v) * (v)))

@@ -83,7 +83,7 @@ DL_FN float dl_scale32(float p, int k) {
 #define DL_ROUND32 12582912.0f            /* 1.5 * 2^23: adding it rounds to the nearest integer */
 #define DL_ROUND64 6755399441055744.0     /* 1.5 * 2^52 */
 
-/* ---- exponentials --------------------------------------------------------------- */
+/* ---- exponentials ----------------------------------------------------------------------- */
 /* x = k ln2 + r with |r| <= ln2/2; *k as an integer */
 DL_FN float dl_exp_reduce(float x, int *k) {
   float t = DL_FMA(x, 1.44269502f, DL_ROUND32), n = t - DL_ROUND32;
@@ -145,7 +145,7 @@ DL_FN float dl_tanh32(float x) {
   return dl_copysign32(a < 0.6f ? near : far, x);
 }
 
-/* ---- logarithms ----------------------------------------------------------------- */
+/* ---- logarithms ------------------------------------------------------------------------- */
 /* x = 2^k (1 + f), f in [-0.293, 0.415]: returns log(1 + f) - f, and f, k */
 DL_FN float dl_log_core(float x, float *f, float *k) {
   int tiny = x < 1.17549435e-38f;
@@ -198,7 +198,7 @@ DL_FN float dl_log1p32(float x) {
   return dl_log_edges(u, inside);
 }
 
-/* ---- error function ------------------------------------------------------------- */
+/* ---- error function --------------------------------------------------------------------- */
 /* erf(a) for a in [0, 0.92] through *near; erfc(a) above; returns erfc (0 above 4.05) */
 DL_FN float dl_erf_parts(float a, float *near) {
   float s = a * a;
@@ -230,7 +230,7 @@ DL_FN float dl_phi32(float x) {
   return a < 0.92f ? mid : a <= DL_INF32 ? far : x;
 }
 
-/* ---- in double: powers ---------------------------------------------------------- */
+/* ---- in double: powers ------------------------------------------------------------------ */
 /* log2 of a float's magnitude a > 0 */
 DL_FN double dl_log2_64(double a) {
   dl_u64 u = dl_bits64(a) - 0x3fe6a09e667f3bcdull + 0x3ff0000000000000ull;
@@ -292,7 +292,7 @@ DL_FN float dl_hypot32(float x, float y) {
   return (dl_abs32(x) == DL_INF32) | (dl_abs32(y) == DL_INF32) ? DL_INF32 : r;
 }
 
-/* ---- in double: circular functions ---------------------------------------------- */
+/* ---- in double: circular functions ------------------------------------------------------ */
 DL_FN double dl_sin_poly(double r) {
   double s = r * r;
   double p = s * -2.4760758072693292e-08 + 2.7555345650031269e-06;
@@ -347,9 +347,21 @@ DL_FN float dl_tan_of(double r, dl_u32 q) {
 }
 #define DL_TURN_LIMIT 1048576.0f /* 2^20 radians */
 DL_FN int dl_turn_is_near(float x) { return dl_abs32(x) <= DL_TURN_LIMIT; }
-DL_FN float dl_sin_near(float x) { dl_u32 q; double r = dl_turn_near(x, &q); return dl_sin_of(r, q); }
-DL_FN float dl_cos_near(float x) { dl_u32 q; double r = dl_turn_near(x, &q); return dl_sin_of(r, q + 1); }
-DL_FN float dl_tan_near(float x) { dl_u32 q; double r = dl_turn_near(x, &q); return dl_tan_of(r, q); }
+DL_FN float dl_sin_near(float x) {
+  dl_u32 q;
+  double r = dl_turn_near(x, &q);
+  return dl_sin_of(r, q);
+}
+DL_FN float dl_cos_near(float x) {
+  dl_u32 q;
+  double r = dl_turn_near(x, &q);
+  return dl_sin_of(r, q + 1);
+}
+DL_FN float dl_tan_near(float x) {
+  dl_u32 q;
+  double r = dl_turn_near(x, &q);
+  return dl_tan_of(r, q);
+}
 DL_FN double dl_turn(float x, dl_u32 *q) {
   dl_u32 qn, qf;
   double n = dl_turn_near(x, &qn), f = dl_turn_far(x, &qf);
@@ -357,11 +369,23 @@ DL_FN double dl_turn(float x, dl_u32 *q) {
   *q = near ? qn : qf;
   return near ? n : f + (double)(x - x); /* inf and nan give nan */
 }
-DL_FN float dl_sin32(float x) { dl_u32 q; double r = dl_turn(x, &q); return dl_sin_of(r, q); }
-DL_FN float dl_cos32(float x) { dl_u32 q; double r = dl_turn(x, &q); return dl_sin_of(r, q + 1); }
-DL_FN float dl_tan32(float x) { dl_u32 q; double r = dl_turn(x, &q); return dl_tan_of(r, q); }
+DL_FN float dl_sin32(float x) {
+  dl_u32 q;
+  double r = dl_turn(x, &q);
+  return dl_sin_of(r, q);
+}
+DL_FN float dl_cos32(float x) {
+  dl_u32 q;
+  double r = dl_turn(x, &q);
+  return dl_sin_of(r, q + 1);
+}
+DL_FN float dl_tan32(float x) {
+  dl_u32 q;
+  double r = dl_turn(x, &q);
+  return dl_tan_of(r, q);
+}
 
-/* ---- in double: inverse functions ----------------------------------------------- */
+/* ---- in double: inverse functions ------------------------------------------------------- */
 DL_FN double dl_asin_64(double x) {
   double a = dl_abs64(x), z = a > 0.5 ? 0.5 * (1.0 - a) : a * a, b = a > 0.5 ? DL_SQRT64(z) : a;
   double p = z * 0.031975353843853568 - 0.0028753029964214078;
@@ -410,7 +434,7 @@ DL_FN float dl_atan32(float x) {
   return dl_copysign32((float)(from + dl_atan_poly(in)), x);
 }
 
-/* ---- remainders: exact, as C's fmodf -------------------------------------------- */
+/* ---- remainders: exact, as C's fmodf ---------------------------------------------------- */
 /* r - n y with n = nearest(r / y), moved into [0, y); exact while r / y < 2^28 */
 DL_FN double dl_mod_step(double r, double y) {
   double n = r / y + DL_ROUND64 - DL_ROUND64, t = r - n * y;

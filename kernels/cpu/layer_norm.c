@@ -1,7 +1,7 @@
 /* layer_norm.c -- layer normalisation over the last dims, and its gradient
  *
- * For table.c. Rows of n elements, contiguous, of the compute dtype (KERNELC). A row's sums are taken
- * in LANES interleaved lanes over BLOCK elements, the blocks' sums in double.
+ * For table.c. Rows of n elements, contiguous, of the compute dtype (KERNELC). A row's sums are
+ * taken in LANES interleaved lanes over BLOCK elements, the blocks' sums in double.
  *
  * INVARIANT  The bits depend on sizes alone: gradients of weight and bias are summed in PARTS
  *            groups of rows, whatever the threads. */

@@ -1,7 +1,7 @@
 /* lines.h -- a contiguous tensor as lines along one dimension
  *
- * For scan.c and softmax.c: size n along `dim`, `outer` blocks before it, `inner` lines side by side.
- * A piece of work is BAND neighbouring lines of one block (or one line where inner is 1). */
+ * For scan.c and softmax.c: size n along `dim`, `outer` blocks before it, `inner` lines side by
+ * side. A piece of work is BAND neighbouring lines of one block (or one line where inner is 1). */
 #ifndef DL_LINES_H
 #define DL_LINES_H
 

@@ -46,7 +46,7 @@ static bool constant(const dl_view *v) {
   return true;
 }
 
-/* ---- tiles ---------------------------------------------------------------------- */
+/* ---- tiles ------------------------------------------------------------------------------ */
 /* Walks elements [at, at + n) of a view in row-major order as runs along the last dimension. */
 typedef struct walk { int64_t idx[DL_MAXDIM], offset; } walk;
 
@@ -118,7 +118,7 @@ static void stream(char *dst, const char *tile, size_t bytes) {
 #endif
 }
 
-/* ---- a piece of the work -------------------------------------------------------- */
+/* ---- a piece of the work ---------------------------------------------------------------- */
 static bool all_direct(const job *j) {
   for (int k = 0; k < j->nin; k++)
     if (j->in_reach[k] != DIRECT) return false;
@@ -179,7 +179,7 @@ static void piece(void *ctx, int64_t lo, int64_t hi) {
 #endif
 }
 
-/* ---- the call ------------------------------------------------------------------- */
+/* ---- the call --------------------------------------------------------------------------- */
 static void reach_operands(job *j, const dl_kcall *c, const pw_op *op) {
   bool half = c->in[0].dtype == DL_F16 || c->in[0].dtype == DL_BF16;
   bool number = op->test && op->nin == 2 && dl_arg_is_num(&c->arg[1]);

@@ -3,7 +3,7 @@
  * Included at the end of each kernels/cpu/pointwise_*.c, once. */
 #define K(v) ((R)(v))
 
-/* ---- float32: math32.h ---------------------------------------------------------- */
+/* ---- float32: math32.h ------------------------------------------------------------------ */
 #define R float
 #define FN(name) name##_f32
 #define TOP FLT_MAX
@@ -93,7 +93,7 @@
 #undef hypot
 #undef fmod
 
-/* ---- float64: libm -------------------------------------------------------------- */
+/* ---- float64: libm ---------------------------------------------------------------------- */
 #define R double
 #define FN(name) name##_f64
 #define TOP DBL_MAX
@@ -138,7 +138,7 @@ DL_FN double pw_sigmoid64(double v) {
 #undef phi
 #undef sigmoid
 
-/* ---- int64 ---------------------------------------------------------------------- */
+/* ---- int64 ------------------------------------------------------------------------------ */
 #define W(v) ((uint64_t)(v))
 #define DL_PW(kind, id, n, nums, real, whole) PW_LOOP(id##_i64, int64_t, int64_t, i, n, whole)
 #define DL_PWF(kind, id, n, nums, real)
@@ -153,7 +153,7 @@ DL_FN double pw_sigmoid64(double v) {
 #undef DL_PWB
 #undef W
 
-/* ---- records and kernels -------------------------------------------------------- */
+/* ---- records and kernels ---------------------------------------------------------------- */
 #define PW_KERNEL_OP(id) DL_KERNEL(id) { return DL_K(dl_pw_run)(c, &pw_##id); }
 #define PW_KERNEL_FORM(id)
 #define PW_RECORD(kind, id, n, test, f32, f64, i64, ...)                            \

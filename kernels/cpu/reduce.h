@@ -1,12 +1,11 @@
 /* reduce.h -- folding the reduced dimensions of a view into one state an output
  *
  * For reduce_*.c. A fold is a handful of functions over states; reduce.c brings it the elements:
- * runs along a reduced dimension (`row`), or rows of neighbouring outputs (`cols`), converted to the
- * compute dtype where need be, in parallel.
+ * runs along a reduced dimension (`row`), or rows of neighbouring outputs (`cols`), converted to
+ * the compute dtype where need be, in parallel.
  *
- * INVARIANT  The order in which elements are folded depends on sizes and strides alone, never on the
- *            number of threads.
- * MUST NOT   know which op it serves. */
+ * INVARIANT  The order in which elements are folded depends on sizes and strides alone, never on
+ * the number of threads. MUST NOT   know which op it serves. */
 #ifndef DL_REDUCE_H
 #define DL_REDUCE_H
 

@@ -25,7 +25,7 @@ static int level_power(int64_t size) {
   return log / LEVELS > 4 ? log / LEVELS : 4;
 }
 
-/* ---- the cascade over vectors of V lanes (V a plain number: one lane) --------------------------- */
+/* ---- the cascade over vectors of V lanes (V a plain number: one lane) ------------------- */
 /* climb: rows i = lo .. hi of four vectors each, at p + i * row + k * col, into four levels of
  * partial sums. `lo` is a multiple of the top level's step, and so is `hi` unless it is the end.
  * rows: the four column sums of `size` rows.  row_sum: the sum of one long row of vectors. */
@@ -162,10 +162,11 @@ CASCADE(f64, double, double, LOAD_1)
 FLOAT_SUM(f32, float, v8f, v8f, 8)
 FLOAT_SUM(f64, double, v4d, v4d, 4)
 
-/* ---- integers: any order gives the same --------------------------------------------------------------------- */
+/* ---- integers: any order gives the same
+ * --------------------------------------------------------------------- */
 static void sum_start_i64(void *a, void *b, int64_t n) { memset(a, 0, (size_t)n * 8); }
-static void sum_row_i64(const red_job *j, void *a, void *b, const void *v, int64_t stride, int64_t n,
-                        int64_t at, int64_t done) {
+static void sum_row_i64(const red_job *j, void *a, void *b, const void *v, int64_t stride,
+                        int64_t n, int64_t at, int64_t done) {
   const int64_t *p = v;
   uint64_t s = *(uint64_t *)a;
   if (stride == 1) for (int64_t i = 0; i < n; i++) s += (uint64_t)p[i];
@@ -180,11 +181,13 @@ static void sum_cols_i64(const red_job *j, void *a, void *b, const void *v, int6
     for (int64_t i = 0; i < n; i++) s[i] += p[i];
   }
 }
-static void sum_merge_i64(void *a, void *b, const void *a2, const void *b2, int64_t n1, int64_t n2) {
+static void sum_merge_i64(void *a, void *b, const void *a2, const void *b2, int64_t n1,
+                          int64_t n2) {
   *(uint64_t *)a += *(const uint64_t *)a2;
 }
 
-/* ---- results: par is 1 for a sum, the number of elements for a mean ---------------------------------------- */
+/* ---- results: par is 1 for a sum, the number of elements for a mean
+ * ---------------------------------------- */
 static void finish_sum_f32(const red_job *j, const void *a, const void *b, int64_t k, int64_t n) {
   const float *s = a, by = (float)j->par;
   for (int64_t i = 0; i < n; i++) {

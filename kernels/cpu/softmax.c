@@ -40,69 +40,68 @@ static inline double log_f64(double v) { return log(v); }
   } while (0)
 #define PLUS(a, b) ((a) + (b))
 
-#define SOFTMAX(t, T)                                                               \
-  static void soft_line_##t(const T *x, T *out, int64_t n) {                        \
-    LANE_FOLD(T, top, -INFINITY, LARGER, x[i]);                                     \
-    for (int64_t i = 0; i < n; i++) out[i] = exp_##t(x[i] - top);                   \
-    LANE_FOLD(T, sum, 0, PLUS, out[i]);                                             \
-    for (int64_t i = 0; i < n; i++) out[i] = out[i] / sum;                          \
-  }                                                                                 \
-  static void log_line_##t(const T *x, T *out, int64_t n) {                         \
-    LANE_FOLD(T, top, -INFINITY, LARGER, x[i]);                                     \
-    LANE_FOLD(T, sum, 0, PLUS, exp_##t(x[i] - top));                                \
-    T by = log_##t(sum);                                                            \
-    for (int64_t i = 0; i < n; i++) out[i] = x[i] - top - by;                       \
-  }                                                                                 \
-  /* `top` and `sum` of w lines side by side, rows `s` apart */                     \
-  static void band_sums_##t(const T *x, int64_t n, int64_t s, int64_t w, T *top, T *sum) { \
-    for (int64_t k = 0; k < w; k++) top[k] = -INFINITY, sum[k] = 0;                 \
-    for (int64_t r = 0; r < n; r++)                                                 \
-      for (int64_t k = 0; k < w; k++) top[k] = LARGER(top[k], x[r * s + k]);        \
-    for (int64_t r = 0; r < n; r++)                                                 \
-      for (int64_t k = 0; k < w; k++) sum[k] += exp_##t(x[r * s + k] - top[k]);     \
-  }                                                                                 \
-  static void soft_band_##t(const T *x, T *out, int64_t n, int64_t s, int64_t w) {  \
-    T top[BAND], sum[BAND];                                                         \
-    band_sums_##t(x, n, s, w, top, sum);                                            \
-    for (int64_t r = 0; r < n; r++)                                                 \
-      for (int64_t k = 0; k < w; k++)                                               \
-        out[r * s + k] = exp_##t(x[r * s + k] - top[k]) / sum[k];                   \
-  }                                                                                 \
-  static void log_band_##t(const T *x, T *out, int64_t n, int64_t s, int64_t w) {   \
-    T top[BAND], sum[BAND];                                                         \
-    band_sums_##t(x, n, s, w, top, sum);                                            \
-    for (int64_t k = 0; k < w; k++) sum[k] = log_##t(sum[k]);                       \
-    for (int64_t r = 0; r < n; r++)                                                 \
-      for (int64_t k = 0; k < w; k++) out[r * s + k] = x[r * s + k] - top[k] - sum[k]; \
-  }                                                                                 \
-  /* gradients: g comes in, y is the result */                                      \
-  static void soft_back_line_##t(const T *g, const T *y, T *out, int64_t n) {       \
-    LANE_FOLD(T, dot, 0, PLUS, g[i] * y[i]);                                        \
-    for (int64_t i = 0; i < n; i++) out[i] = (g[i] - dot) * y[i];                   \
-  }                                                                                 \
-  static void log_back_line_##t(const T *g, const T *y, T *out, int64_t n) {        \
-    LANE_FOLD(T, sum, 0, PLUS, g[i]);                                               \
-    for (int64_t i = 0; i < n; i++) out[i] = g[i] - exp_##t(y[i]) * sum;            \
-  }                                                                                 \
-  static void soft_back_band_##t(const T *g, const T *y, T *out, int64_t n, int64_t s, int64_t w) { \
-    T dot[BAND] = {0};                                                              \
-    for (int64_t r = 0; r < n; r++)                                                 \
-      for (int64_t k = 0; k < w; k++) dot[k] += g[r * s + k] * y[r * s + k];        \
-    for (int64_t r = 0; r < n; r++)                                                 \
-      for (int64_t k = 0; k < w; k++)                                               \
-        out[r * s + k] = (g[r * s + k] - dot[k]) * y[r * s + k];                    \
-  }                                                                                 \
+#define SOFTMAX(t, T)                                                                              \
+  static void soft_line_##t(const T *x, T *out, int64_t n) {                                       \
+    LANE_FOLD(T, top, -INFINITY, LARGER, x[i]);                                                    \
+    for (int64_t i = 0; i < n; i++) out[i] = exp_##t(x[i] - top);                                  \
+    LANE_FOLD(T, sum, 0, PLUS, out[i]);                                                            \
+    for (int64_t i = 0; i < n; i++) out[i] = out[i] / sum;                                         \
+  }                                                                                                \
+  static void log_line_##t(const T *x, T *out, int64_t n) {                                        \
+    LANE_FOLD(T, top, -INFINITY, LARGER, x[i]);                                                    \
+    LANE_FOLD(T, sum, 0, PLUS, exp_##t(x[i] - top));                                               \
+    T by = log_##t(sum);                                                                           \
+    for (int64_t i = 0; i < n; i++) out[i] = x[i] - top - by;                                      \
+  }                                                                                                \
+  /* `top` and `sum` of w lines side by side, rows `s` apart */                                    \
+  static void band_sums_##t(const T *x, int64_t n, int64_t s, int64_t w, T *top, T *sum) {         \
+    for (int64_t k = 0; k < w; k++) top[k] = -INFINITY, sum[k] = 0;                                \
+    for (int64_t r = 0; r < n; r++)                                                                \
+      for (int64_t k = 0; k < w; k++) top[k] = LARGER(top[k], x[r * s + k]);                       \
+    for (int64_t r = 0; r < n; r++)                                                                \
+      for (int64_t k = 0; k < w; k++) sum[k] += exp_##t(x[r * s + k] - top[k]);                    \
+  }                                                                                                \
+  static void soft_band_##t(const T *x, T *out, int64_t n, int64_t s, int64_t w) {                 \
+    T top[BAND], sum[BAND];                                                                        \
+    band_sums_##t(x, n, s, w, top, sum);                                                           \
+    for (int64_t r = 0; r < n; r++)                                                                \
+      for (int64_t k = 0; k < w; k++) out[r * s + k] = exp_##t(x[r * s + k] - top[k]) / sum[k];    \
+  }                                                                                                \
+  static void log_band_##t(const T *x, T *out, int64_t n, int64_t s, int64_t w) {                  \
+    T top[BAND], sum[BAND];                                                                        \
+    band_sums_##t(x, n, s, w, top, sum);                                                           \
+    for (int64_t k = 0; k < w; k++) sum[k] = log_##t(sum[k]);                                      \
+    for (int64_t r = 0; r < n; r++)                                                                \
+      for (int64_t k = 0; k < w; k++) out[r * s + k] = x[r * s + k] - top[k] - sum[k];             \
+  }                                                                                                \
+  /* gradients: g comes in, y is the result */                                                     \
+  static void soft_back_line_##t(const T *g, const T *y, T *out, int64_t n) {                      \
+    LANE_FOLD(T, dot, 0, PLUS, g[i] * y[i]);                                                       \
+    for (int64_t i = 0; i < n; i++) out[i] = (g[i] - dot) * y[i];                                  \
+  }                                                                                                \
+  static void log_back_line_##t(const T *g, const T *y, T *out, int64_t n) {                       \
+    LANE_FOLD(T, sum, 0, PLUS, g[i]);                                                              \
+    for (int64_t i = 0; i < n; i++) out[i] = g[i] - exp_##t(y[i]) * sum;                           \
+  }                                                                                                \
+  static void soft_back_band_##t(const T *g, const T *y, T *out, int64_t n, int64_t s,             \
+                                 int64_t w) {                                                      \
+    T dot[BAND] = {0};                                                                             \
+    for (int64_t r = 0; r < n; r++)                                                                \
+      for (int64_t k = 0; k < w; k++) dot[k] += g[r * s + k] * y[r * s + k];                       \
+    for (int64_t r = 0; r < n; r++)                                                                \
+      for (int64_t k = 0; k < w; k++) out[r * s + k] = (g[r * s + k] - dot[k]) * y[r * s + k];     \
+  }                                                                                                \
   static void log_back_band_##t(const T *g, const T *y, T *out, int64_t n, int64_t s, int64_t w) { \
-    T sum[BAND] = {0};                                                              \
-    for (int64_t r = 0; r < n; r++)                                                 \
-      for (int64_t k = 0; k < w; k++) sum[k] += g[r * s + k];                       \
-    for (int64_t r = 0; r < n; r++)                                                 \
-      for (int64_t k = 0; k < w; k++)                                               \
-        out[r * s + k] = g[r * s + k] - exp_##t(y[r * s + k]) * sum[k];             \
-  }                                                                                 \
-  FORWARD(soft, t, T)                                                               \
-  FORWARD(log, t, T)                                                                \
-  BACKWARD(soft, t, T)                                                              \
+    T sum[BAND] = {0};                                                                             \
+    for (int64_t r = 0; r < n; r++)                                                                \
+      for (int64_t k = 0; k < w; k++) sum[k] += g[r * s + k];                                      \
+    for (int64_t r = 0; r < n; r++)                                                                \
+      for (int64_t k = 0; k < w; k++)                                                              \
+        out[r * s + k] = g[r * s + k] - exp_##t(y[r * s + k]) * sum[k];                            \
+  }                                                                                                \
+  FORWARD(soft, t, T)                                                                              \
+  FORWARD(log, t, T)                                                                               \
+  BACKWARD(soft, t, T)                                                                             \
   BACKWARD(log, t, T)
 #define FORWARD(kind, t, T)                                                         \
   static void kind##_pieces_##t(void *ctx, int64_t lo, int64_t hi) {                \

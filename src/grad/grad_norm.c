@@ -1,12 +1,13 @@
 /* grad_norm.c -- gradients of layer_norm, once and twice, written in ops
  *
- * Rows of n elements (the normalised dims): z = (x - mean) r, y = z w + b, r = 1/sqrt(var + eps). */
+ * Rows of n elements (the normalised dims): z = (x - mean) r, y = z w + b, r = 1/sqrt(var + eps).
+ */
 #include "grad/rule.h"
 
 DL_GRAD(native_layer_norm) {
   if (!G(0)) return DONE;
-  dl_tensor *dx = EX(E, native_layer_norm_backward, T(G(0)), T(IN(0)), T(OUT(1)), T(OUT(2)), T(IN(1)),
-                     I(ARG(1)->n));
+  dl_tensor *dx = EX(E, native_layer_norm_backward, T(G(0)), T(IN(0)), T(OUT(1)), T(OUT(2)),
+                     T(IN(1)), I(ARG(1)->n));
   if (!dx) return DONE;
   dl_tensor *dw = E->last.v[1], *db = E->last.v[2];
   GIN(0, dx);
@@ -58,7 +59,8 @@ static dl_tensor *through_x(dl_gcall *g, const rows *q, dl_tensor *a, dl_tensor 
     dl_tensor *az = mean_of(g, a, q->z), *hz = mean_of(g, q->h, q->z);
     dl_tensor *both = EX(E, add, T(times(g, a, hz)), T(times(g, q->h, az)));
     u = plus(g, u, EX(E, neg, T(times(g, q->r, both))));
-    dl_tensor *k = less(g, mean_of(g, a, q->h), times(g, mean_of(g, a, NULL), mean_of(g, q->h, NULL)));
+    dl_tensor *k =
+        less(g, mean_of(g, a, q->h), times(g, mean_of(g, a, NULL), mean_of(g, q->h, NULL)));
     k = less(g, k, times(g, az, hz));
     tail = times(g, times(g, times(g, q->r, q->r), q->z), k);
   }

@@ -1,6 +1,7 @@
 /* comp_norm.c -- layer_norm, rms_norm, group_norm, normalize and distances, written in ops
  *
- * SOURCE ATen/native/layer_norm.cpp, group_norm.cpp, Distance.cpp; torch/nn/functional.py (texts). */
+ * SOURCE ATen/native/layer_norm.cpp, group_norm.cpp, Distance.cpp; torch/nn/functional.py (texts).
+ */
 #include "op/op.h"
 
 #include <string.h>
@@ -12,23 +13,27 @@ DL_COMP(layer_norm) {
   return dl_ex_return(e, y, out);
 }
 
-/* ---- rms_norm: x / sqrt(mean(x^2) + eps) * weight over the last dims --------------------------- */
+/* ---- rms_norm: x / sqrt(mean(x^2) + eps) * weight over the last dims -------------------- */
 static dl_status rms_fits(const dl_tensor *x, const dl_arg *shape, const dl_tensor *w) {
   char a[160], b[160];
   int n = shape->n, lead = x->ndim - n;
   dl_sizes_str(n, shape->is, a, sizeof a);
   if (n < 1)
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least "
-                   "one element, but got normalized_shape = []");
+    return dl_fail(
+        DL_RuntimeError, DL_E_SHAPE,
+        "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least "
+        "one element, but got normalized_shape = []");
   if (w && !dl_sizes_equal(w->ndim, w->size, n, shape->is))
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "Expected weight to be of same shape as normalized_shape, but got weight of shape %s "
-                   "and normalized_shape = %s", dl_sizes_str(w->ndim, w->size, b, sizeof b), a);
+    return dl_fail(
+        DL_RuntimeError, DL_E_SHAPE,
+        "Expected weight to be of same shape as normalized_shape, but got weight of shape %s "
+        "and normalized_shape = %s",
+        dl_sizes_str(w->ndim, w->size, b, sizeof b), a);
   if (lead < 0 || !dl_sizes_equal(n, x->size + lead, n, shape->is))
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "Given normalized_shape=%s, expected input with shape [*%s, but got input of size%s",
-                   a, a + 1, dl_sizes_str(x->ndim, x->size, b, sizeof b));
+    return dl_fail(
+        DL_RuntimeError, DL_E_SHAPE,
+        "Given normalized_shape=%s, expected input with shape [*%s, but got input of size%s", a,
+        a + 1, dl_sizes_str(x->ndim, x->size, b, sizeof b));
   if (!dl_dtype_is_float((dl_dtype)x->dtype))
     return dl_fail(DL_NotImplementedError, DL_E_DTYPE, "\"rms_norm\" not implemented for '%s'",
                    dl_dtypes[x->dtype].scalar);
@@ -56,14 +61,17 @@ DL_COMP(rms_norm) {
   return dl_ex_return(e, y, out);
 }
 
-/* ---- group_norm: (N, C, *) as N * groups rows ------------------------------------------------------ */
+/* ---- group_norm: (N, C, *) as N * groups rows
+ * ------------------------------------------------------ */
 static dl_status affine_fits(const dl_tensor *t, const char *name, const dl_tensor *x) {
   char a[160], b[160];
   if (!t || (t->ndim == 1 && t->size[0] == x->size[1])) return DL_OK;
-  return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                 "Expected %s to be a vector of size equal to the number of channels in input, but got %s "
-                 "of shape %s and input of shape %s", name, name, dl_sizes_str(t->ndim, t->size, a, sizeof a),
-                 dl_sizes_str(x->ndim, x->size, b, sizeof b));
+  return dl_fail(
+      DL_RuntimeError, DL_E_SHAPE,
+      "Expected %s to be a vector of size equal to the number of channels in input, but got %s "
+      "of shape %s and input of shape %s",
+      name, name, dl_sizes_str(t->ndim, t->size, a, sizeof a),
+      dl_sizes_str(x->ndim, x->size, b, sizeof b));
 }
 
 static dl_status group_fits(const dl_tensor *x, int64_t groups) {
@@ -72,8 +80,8 @@ static dl_status group_fits(const dl_tensor *x, int64_t groups) {
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
                    "Expected at least 2 dimensions for input tensor but received %d", x->ndim);
   if (groups <= 0)
-    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "Expected num groups to be greater than 0, got %lld",
-                   (long long)groups);
+    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
+                   "Expected num groups to be greater than 0, got %lld", (long long)groups);
   int64_t per = x->size[0] * x->size[1] / groups;
   for (int d = 2; d < x->ndim; d++) per *= x->size[d];
   if (per == 1)
@@ -81,13 +89,14 @@ static dl_status group_fits(const dl_tensor *x, int64_t groups) {
                    "Expected more than 1 value per channel when training, got input size %s",
                    dl_sizes_str(x->ndim, x->size, a, sizeof a));
   if (x->size[1] % groups)
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "Expected number of channels in input to be divisible by num_groups, but got input of "
-                   "shape %s and num_groups=%lld", dl_sizes_str(x->ndim, x->size, a, sizeof a),
-                   (long long)groups);
+    return dl_fail(
+        DL_RuntimeError, DL_E_SHAPE,
+        "Expected number of channels in input to be divisible by num_groups, but got input of "
+        "shape %s and num_groups=%lld",
+        dl_sizes_str(x->ndim, x->size, a, sizeof a), (long long)groups);
   if (!dl_dtype_is_float((dl_dtype)x->dtype))
-    return dl_fail(DL_NotImplementedError, DL_E_DTYPE, "\"GroupNormKernelImpl\" not implemented for '%s'",
-                   dl_dtypes[x->dtype].scalar);
+    return dl_fail(DL_NotImplementedError, DL_E_DTYPE,
+                   "\"GroupNormKernelImpl\" not implemented for '%s'", dl_dtypes[x->dtype].scalar);
   return DL_OK;
 }
 
@@ -109,7 +118,8 @@ DL_COMP(group_norm) {
   return dl_ex_return(e, y, out);
 }
 
-/* ---- norms along a dim -------------------------------------------------------------------------------- */
+/* ---- norms along a dim
+ * -------------------------------------------------------------------------------- */
 DL_COMP(normalize) {
   dl_tensor *size = EX(e, norm, arg[0], arg[1], L(&arg[2].i, 1), B(true));
   return dl_ex_return(e, EX(e, div, arg[0], T(EX(e, clamp_min, T(size), arg[3]))), out);

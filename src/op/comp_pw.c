@@ -7,7 +7,7 @@
 
 #define DL_COMP(id) dl_status dl_comp_##id(dl_ex *e, const dl_arg *arg, dl_tensor **out)
 
-/* ---- activations ----------------------------------------------------------------------------- */
+/* ---- activations ------------------------------------------------------------------------ */
 DL_COMP(square) { return dl_ex_return(e, EX(e, pow, arg[0], I(2)), out); }
 DL_COMP(relu6) { return dl_ex_return(e, EX(e, hardtanh, arg[0], I(0), I(6)), out); }
 
@@ -23,17 +23,21 @@ DL_COMP(tanhshrink) {
 static dl_status prelu_fits(const dl_tensor *x, const dl_tensor *w) {
   int64_t channels = x->ndim < 2 ? 1 : x->size[1];
   if (x->dtype != w->dtype)
-    return dl_fail(DL_RuntimeError, DL_E_DTYPE, "prelu: Type promoting not supported. Got %s and %s",
-                   dl_dtypes[x->dtype].scalar, dl_dtypes[w->dtype].scalar);
+    return dl_fail(DL_RuntimeError, DL_E_DTYPE,
+                   "prelu: Type promoting not supported. Got %s and %s", dl_dtypes[x->dtype].scalar,
+                   dl_dtypes[w->dtype].scalar);
   if (w->numel != 1 && x->ndim == 0)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE, "Not allow zero-dim input tensor.");
   if (w->ndim > 1)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = %d", w->ndim);
+                   "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = %d",
+                   w->ndim);
   if (w->numel != 1 && w->numel != channels)
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "Mismatch of parameter numbers and input channel size. Found parameter numbers = %lld "
-                   "and channel size = %lld.", (long long)w->numel, (long long)channels);
+    return dl_fail(
+        DL_RuntimeError, DL_E_SHAPE,
+        "Mismatch of parameter numbers and input channel size. Found parameter numbers = %lld "
+        "and channel size = %lld.",
+        (long long)w->numel, (long long)channels);
   return DL_OK;
 }
 
@@ -68,11 +72,13 @@ DL_COMP(glu) {
   return dl_ex_return(e, EX(e, mul, T(a), T(EX(e, sigmoid, T(b)))), out);
 }
 
-/* ---- reductions ---------------------------------------------------------------------------------- */
+/* ---- reductions
+ * ---------------------------------------------------------------------------------- */
 DL_COMP(max_other) { return dl_ex_return(e, EX(e, maximum, arg[0], arg[1]), out); }
 DL_COMP(min_other) { return dl_ex_return(e, EX(e, minimum, arg[0], arg[1]), out); }
 
-/* m + log(sum(exp(x - m))) with m the largest element, a constant to autograd; m = 0 where infinite */
+/* m + log(sum(exp(x - m))) with m the largest element, a constant to autograd; m = 0 where infinite
+ */
 DL_COMP(logsumexp) {
   dl_tensor *x = arg[0].t;
   if (!dl_dtype_is_float((dl_dtype)x->dtype))

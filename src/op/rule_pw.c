@@ -12,7 +12,7 @@
 
 static dl_opid op_of(const dl_call *c) { return (dl_opid)(c->op - dl_ops); }
 
-/* ---- "name" not implemented for 'Dtype' ------------------------------------------------------ */
+/* ---- "name" not implemented for 'Dtype' ------------------------------------------------- */
 enum { NO_BOOL = 1, NO_INT = 2, NO_FLOAT = 4 };
 typedef struct refusal { uint16_t op; uint8_t what; const char *kernel; } refusal;
 
@@ -98,16 +98,18 @@ static bool given_bool(const dl_call *c, int k) {
   return c->in[k] ? c->in[k]->dtype == DL_BOOL : c->num[k] && c->num[k]->tag == DL_A_BOOL;
 }
 
-/* ---- arithmetic --------------------------------------------------------------------------------- */
+/* ---- arithmetic ------------------------------------------------------------------------- */
 static dl_status alpha_fits(const dl_call *c, dl_dtype d) {
   dl_opid op = op_of(c);
   if (op != DL_OP_add && op != DL_OP_sub && op != DL_OP_rsub) return DL_OK;
   const dl_arg *alpha = &c->arg[2];
   if (alpha->tag == DL_A_BOOL && d != DL_BOOL)
-    return dl_fail(DL_RuntimeError, DL_E_DTYPE, "Boolean alpha only supported for Boolean results.");
-  if (alpha->tag == DL_A_FLOAT && whole(d))
     return dl_fail(DL_RuntimeError, DL_E_DTYPE,
-                   "For integral input tensors, argument alpha must not be a floating point number.");
+                   "Boolean alpha only supported for Boolean results.");
+  if (alpha->tag == DL_A_FLOAT && whole(d))
+    return dl_fail(
+        DL_RuntimeError, DL_E_DTYPE,
+        "For integral input tensors, argument alpha must not be a floating point number.");
   return DL_OK;
 }
 
@@ -134,21 +136,23 @@ dl_status dl_rule_pw_sub(dl_call *c) {
 
 dl_status dl_rule_pw_neg(dl_call *c) {
   if (given_bool(c, 0))
-    return dl_fail(DL_NotImplementedError, DL_E_DTYPE,
-                   "Negation, the `-` operator, on a bool tensor is not supported. If you are trying "
-                   "to invert a mask, use the `~` or `logical_not()` operator instead.");
+    return dl_fail(
+        DL_NotImplementedError, DL_E_DTYPE,
+        "Negation, the `-` operator, on a bool tensor is not supported. If you are trying "
+        "to invert a mask, use the `~` or `logical_not()` operator instead.");
   return shaped(c, dl_result_type(c));
 }
 
 static dl_status addcdiv_fits(const dl_call *c) {
   if (!whole((dl_dtype)c->in[1]->dtype) || !whole((dl_dtype)c->in[2]->dtype)) return DL_OK;
-  return dl_fail(DL_RuntimeError, DL_E_DTYPE,
-                 "Integer division with addcdiv is no longer supported, and in a future  release "
-                 "addcdiv will perform a true division of tensor1 and tensor2. The historic addcdiv "
-                 "behavior can be implemented as (input + value * torch.trunc(tensor1 / "
-                 "tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
-                 "tensor2) for float inputs. The future addcdiv behavior is just the latter "
-                 "implementation: (input + value * tensor1 / tensor2), for all dtypes.");
+  return dl_fail(
+      DL_RuntimeError, DL_E_DTYPE,
+      "Integer division with addcdiv is no longer supported, and in a future  release "
+      "addcdiv will perform a true division of tensor1 and tensor2. The historic addcdiv "
+      "behavior can be implemented as (input + value * torch.trunc(tensor1 / "
+      "tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
+      "tensor2) for float inputs. The future addcdiv behavior is just the latter "
+      "implementation: (input + value * tensor1 / tensor2), for all dtypes.");
 }
 
 dl_status dl_rule_pw_float(dl_call *c) {
@@ -163,9 +167,9 @@ dl_status dl_rule_pw_div_mode(dl_call *c) {
   dl_dtype d = dl_result_type(c);
   bool floors = !strcmp(mode, "floor");
   if (!floors && strcmp(mode, "trunc") != 0)
-    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                   "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'",
-                   mode);
+    return dl_fail(
+        DL_RuntimeError, DL_E_ARGUMENT,
+        "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'", mode);
   if (d == DL_BOOL) return not_implemented(floors ? "div_floor_cpu" : "div_trunc_cpu", d);
   return shaped(c, d);
 }
@@ -190,7 +194,8 @@ dl_status dl_rule_pw_lerp(dl_call *c) {
   return shaped(c, d);
 }
 
-/* ---- choosing ------------------------------------------------------------------------------------- */
+/* ---- choosing
+ * ------------------------------------------------------------------------------------- */
 dl_status dl_rule_pw_clamp(dl_call *c) {
   if (!c->in[1] && !c->num[1] && !c->in[2] && !c->num[2])
     return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
@@ -201,13 +206,15 @@ dl_status dl_rule_pw_clamp(dl_call *c) {
 dl_status dl_rule_pw_where(dl_call *c) {
   dl_dtype d = (dl_dtype)c->in[0]->dtype;
   if (d == DL_U8)
-    dl_warn(true, "UserWarning",
-            "where received a uint8 condition tensor. This behavior is deprecated and will be removed "
-            "in a future version of PyTorch. Use a boolean condition instead.");
+    dl_warn(
+        true, "UserWarning",
+        "where received a uint8 condition tensor. This behavior is deprecated and will be removed "
+        "in a future version of PyTorch. Use a boolean condition instead.");
   else if (d != DL_BOOL)
-    return dl_fail(DL_RuntimeError, DL_E_DTYPE,
-                   "where expected condition to be a boolean tensor, but got a tensor with dtype %s",
-                   dl_dtypes[d].scalar);
+    return dl_fail(
+        DL_RuntimeError, DL_E_DTYPE,
+        "where expected condition to be a boolean tensor, but got a tensor with dtype %s",
+        dl_dtypes[d].scalar);
   dl_call values = *c;             /* the condition has no say in the dtype */
   values.in[0] = NULL;
   return shaped(c, dl_result_type(&values));
@@ -231,21 +238,27 @@ dl_status dl_rule_pw_masked_fill(dl_call *c) {
                    "masked_fill_ only supports boolean masks, but got mask with dtype %s",
                    dl_dtypes[c->in[1]->dtype].cpp);
   if (c->in[2] && c->in[2]->ndim)
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with %d "
-                   "dimension(s).", c->in[2]->ndim);
+    return dl_fail(
+        DL_RuntimeError, DL_E_SHAPE,
+        "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with %d "
+        "dimension(s).",
+        c->in[2]->ndim);
   if (c->num[2] && !number_fits(c->num[2], d))
-    return dl_fail(DL_RuntimeError, DL_E_DTYPE, "value cannot be converted to type %s without overflow",
-                   d == DL_I64 ? "int64_t" : d == DL_I32 ? "int" : dl_dtypes[d].cpp);
+    return dl_fail(DL_RuntimeError, DL_E_DTYPE,
+                   "value cannot be converted to type %s without overflow",
+                   d == DL_I64   ? "int64_t"
+                   : d == DL_I32 ? "int"
+                                 : dl_dtypes[d].cpp);
   return shaped(c, d);
 }
 
-/* ---- tests and bits ---------------------------------------------------------------------------------- */
+/* ---- tests and bits
+ * ---------------------------------------------------------------------------------- */
 dl_status dl_rule_pw_cmp(dl_call *c) {
   dl_dtype d = dl_result_type(c);
   if (op_of(c) == DL_OP_isclose && c->in[0]->dtype != c->in[1]->dtype)
-    return dl_fail(DL_RuntimeError, DL_E_DTYPE, "%s did not match %s", dl_dtypes[c->in[0]->dtype].scalar,
-                   dl_dtypes[c->in[1]->dtype].scalar);
+    return dl_fail(DL_RuntimeError, DL_E_DTYPE, "%s did not match %s",
+                   dl_dtypes[c->in[0]->dtype].scalar, dl_dtypes[c->in[1]->dtype].scalar);
   DL_TRY(shaped(c, d));
   c->out[0].dtype = DL_BOOL;
   return DL_OK;
@@ -253,7 +266,8 @@ dl_status dl_rule_pw_cmp(dl_call *c) {
 
 dl_status dl_rule_pw_bits(dl_call *c) { return shaped(c, dl_result_type(c)); }
 
-/* ---- activations ---------------------------------------------------------------------------------------- */
+/* ---- activations
+ * ---------------------------------------------------------------------------------------- */
 dl_status dl_rule_pw_relu(dl_call *c) {
   if (c->in[0]->dtype == DL_BOOL)
     return dl_fail(DL_NotImplementedError, DL_E_DTYPE, "Boolean inputs not supported for relu");
@@ -263,7 +277,8 @@ dl_status dl_rule_pw_relu(dl_call *c) {
 static dl_status gelu_mode(const dl_call *c, int k) {
   const char *s = c->arg[k].s;
   if (!strcmp(s, "none") || !strcmp(s, "tanh")) return DL_OK;
-  return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "approximate argument must be either none or tanh.");
+  return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
+                 "approximate argument must be either none or tanh.");
 }
 
 dl_status dl_rule_pw_act(dl_call *c) {

@@ -53,7 +53,8 @@ static bool given_dtype(const dl_call *c, dl_dtype *d) {
   return true;
 }
 
-/* ---- sums ------------------------------------------------------------------------------------------ */
+/* ---- sums
+ * ------------------------------------------------------------------------------------------ */
 dl_status dl_rule_reduce_sum(dl_call *c) {
   dl_dtype x = (dl_dtype)c->in[0]->dtype, d = dl_dtype_is_float(x) ? x : DL_I64;
   given_dtype(c, &d);
@@ -65,9 +66,11 @@ dl_status dl_rule_reduce_mean(dl_call *c) {
   dl_dtype d = (dl_dtype)c->in[0]->dtype;
   bool given = given_dtype(c, &d);
   if (!dl_dtype_is_float(d)) {
-    dl_fail(DL_NotImplementedError, DL_E_DTYPE,
-            "mean(): could not infer output dtype. %s dtype must be either a floating point or complex "
-            "dtype. Got: %s", given ? "Optional" : "Input", dl_dtypes[d].scalar);
+    dl_fail(
+        DL_NotImplementedError, DL_E_DTYPE,
+        "mean(): could not infer output dtype. %s dtype must be either a floating point or complex "
+        "dtype. Got: %s",
+        given ? "Optional" : "Input", dl_dtypes[d].scalar);
     dl_note("convert first, x:float():mean(), or ask for a dtype: x:mean{dtype=torch.float32}");
     return DL_E_DTYPE;
   }
@@ -75,14 +78,16 @@ dl_status dl_rule_reduce_mean(dl_call *c) {
   return reduced(c, d);
 }
 
-/* ---- extremes: an empty set has none ------------------------------------------------------------------- */
+/* ---- extremes: an empty set has none
+ * ------------------------------------------------------------------- */
 static dl_status some_elements(const dl_call *c, dl_class whole_class, const char *advice) {
   const dl_tensor *x = c->in[0];
   const char *name = where(c)->name;
   if (x->numel) return DL_OK;
   if (!dims_given(c))
     return dl_fail(whole_class, DL_E_SHAPE,
-                   "%s(): Expected reduction dim to be specified for input.numel() == 0.%s", name, advice);
+                   "%s(): Expected reduction dim to be specified for input.numel() == 0.%s", name,
+                   advice);
   for (int d = 0; d < x->ndim; d++)
     if ((c->dims & (1u << d)) && x->size[d] == 0)
       return dl_fail(DL_IndexError, DL_E_SHAPE,
@@ -119,7 +124,8 @@ dl_status dl_rule_reduce_bool(dl_call *c) {
   return reduced(c, d == DL_U8 ? DL_U8 : DL_BOOL);
 }
 
-/* ---- variance and norms ------------------------------------------------------------------------------------ */
+/* ---- variance and norms
+ * ------------------------------------------------------------------------------------ */
 static double reduced_count(const dl_call *c) {
   double n = 1;
   for (int d = 0; d < c->in[0]->ndim; d++)
@@ -136,9 +142,11 @@ dl_status dl_rule_reduce_var(dl_call *c) {
   DL_TRY(reduced(c, d));
   double correction = dl_arg_given(&c->arg[4]) ? dl_arg_f(&c->arg[4]) : (double)c->arg[2].i;
   if (reduced_count(c) - correction <= 0)
-    dl_warn(true, "UserWarning",
-            "%s(): degrees of freedom is <= 0. Correction should be strictly less than the reduction "
-            "factor (input numel divided by output numel).", where(c)->name);
+    dl_warn(
+        true, "UserWarning",
+        "%s(): degrees of freedom is <= 0. Correction should be strictly less than the reduction "
+        "factor (input numel divided by output numel).",
+        where(c)->name);
   return DL_OK;
 }
 
@@ -152,28 +160,33 @@ static dl_status norm_of_some(const dl_call *c, double p) {
                    "operation does not have an identity", p);
   for (int d = 0; d < x->ndim; d++)
     if ((c->dims & (1u << d)) && x->size[d] == 0)
-      return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                     "linalg.vector_norm cannot compute the %g norm on the dimension %dbecause this "
-                     "dimension is empty and the operation does not have an identity", p, d);
+      return dl_fail(
+          DL_RuntimeError, DL_E_SHAPE,
+          "linalg.vector_norm cannot compute the %g norm on the dimension %dbecause this "
+          "dimension is empty and the operation does not have an identity",
+          p, d);
   return DL_OK;
 }
 
 dl_status dl_rule_reduce_norm(dl_call *c) {
   dl_dtype x = (dl_dtype)c->in[0]->dtype, d = x;
   if (!dl_dtype_is_float(x))
-    return dl_fail(DL_NotImplementedError, DL_E_DTYPE,
-                   "linalg.vector_norm: Expected a floating point or complex tensor as input. Got %s",
-                   dl_dtypes[x].scalar);
+    return dl_fail(
+        DL_NotImplementedError, DL_E_DTYPE,
+        "linalg.vector_norm: Expected a floating point or complex tensor as input. Got %s",
+        dl_dtypes[x].scalar);
   if (given_dtype(c, &d) && dl_promote(x, d) != d)
     return dl_fail(DL_RuntimeError, DL_E_DTYPE,
                    "linalg.vector_norm: the dtype of the input (%s) should be convertible without "
-                   "narrowing to the specified dtype (%s)", dl_dtypes[x].scalar, dl_dtypes[d].scalar);
+                   "narrowing to the specified dtype (%s)",
+                   dl_dtypes[x].scalar, dl_dtypes[d].scalar);
   c->compute = dl_compute_for(d);
   DL_TRY(reduced(c, d));
   return norm_of_some(c, dl_arg_given(&c->arg[1]) ? dl_arg_f(&c->arg[1]) : 2.0);
 }
 
-/* ---- along a dim: the shape stays ------------------------------------------------------------------------------ */
+/* ---- along a dim: the shape stays
+ * ------------------------------------------------------------------------------ */
 dl_status dl_rule_scan(dl_call *c) {
   const dl_tensor *x = c->in[0];
   dl_dtype d = dl_dtype_is_float((dl_dtype)x->dtype) ? (dl_dtype)x->dtype : DL_I64;
@@ -192,8 +205,9 @@ dl_status dl_rule_softmax(dl_call *c) {
   int dim;
   DL_TRY(dl_wrap_dim(dl_arg_i(&c->arg[1]), x->ndim, &dim));
   if (!dl_dtype_is_float(d)) {
-    dl_fail(DL_NotImplementedError, DL_E_DTYPE, "\"%ssoftmax_%skernel_impl\" not implemented for '%s'",
-            log ? "log_" : "", dim >= x->ndim - 1 ? "lastdim_" : "", dl_dtypes[d].scalar);
+    dl_fail(DL_NotImplementedError, DL_E_DTYPE,
+            "\"%ssoftmax_%skernel_impl\" not implemented for '%s'", log ? "log_" : "",
+            dim >= x->ndim - 1 ? "lastdim_" : "", dl_dtypes[d].scalar);
     dl_note("softmax works on floating dtypes: x:float()");
     return DL_E_DTYPE;
   }
@@ -209,7 +223,8 @@ dl_status dl_rule_same_as_0(dl_call *c) {
   return DL_OK;
 }
 
-/* ---- layer_norm: (*, normalized_shape) --------------------------------------------------------------------------- */
+/* ---- layer_norm: (*, normalized_shape)
+ * --------------------------------------------------------------------------- */
 static dl_status same_shape(const dl_tensor *t, const char *name, const dl_arg *shape) {
   char a[160], b[160];
   if (!t || dl_sizes_equal(t->ndim, t->size, shape->n, shape->is)) return DL_OK;
@@ -222,15 +237,17 @@ static dl_status same_shape(const dl_tensor *t, const char *name, const dl_arg *
 static dl_status normalized_dims(const dl_tensor *x, const dl_arg *shape) {
   int n = shape->n, lead = x->ndim - n;
   if (n < 1)
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least "
-                   "one element, but got normalized_shape = []");
+    return dl_fail(
+        DL_RuntimeError, DL_E_SHAPE,
+        "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least "
+        "one element, but got normalized_shape = []");
   if (lead >= 0 && dl_sizes_equal(n, x->size + lead, n, shape->is)) return DL_OK;
   char a[160], b[160];
   dl_sizes_str(n, shape->is, a, sizeof a);
-  return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                 "Given normalized_shape=%s, expected input with shape [*, %s, but got input of size%s", a,
-                 a + 1, dl_sizes_str(x->ndim, x->size, b, sizeof b));
+  return dl_fail(
+      DL_RuntimeError, DL_E_SHAPE,
+      "Given normalized_shape=%s, expected input with shape [*, %s, but got input of size%s", a,
+      a + 1, dl_sizes_str(x->ndim, x->size, b, sizeof b));
 }
 
 static dl_status parameter_dtype(const dl_call *c, int k) {
