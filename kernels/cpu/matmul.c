@@ -84,19 +84,27 @@ DL_KERNEL(dot) {
   return product(mats_of(&row), column_of(&c->in[1]), &c->out[0], 1, 0);
 }
 
-/* arg: self, mat1, mat2, beta, alpha. self (n,p) or anything that broadcasts to it. */
-DL_KERNEL(addmm) {
-  const dl_view *self = &c->in[0], *out = &c->out[0];
-  double beta = dl_arg_f(&c->arg[3]), alpha = dl_arg_f(&c->arg[4]);
-  int64_t stride[2];
-  dl_view spread = *self;
-  if (beta != 0) {
-    for (int d = 0; d < 2; d++) {
-      int from = d - (2 - self->ndim);
-      stride[d] = from < 0 || self->size[from] == 1 ? 0 : self->stride[from];
-    }
-    spread.ndim = 2, spread.size = out->size, spread.stride = stride, spread.numel = out->numel;
-    dl_copy_view(out, &spread);
+/* out = self, repeated over the dims it lacks or has one of */
+static void spread(const dl_view *self, const dl_view *out) {
+  int64_t stride[DL_MAXDIM];
+  dl_view from = *self;
+  for (int d = 0; d < out->ndim; d++) {
+    int k = d - (out->ndim - self->ndim);
+    stride[d] = k < 0 || (self->size[k] == 1 && out->size[d] != 1) ? 0 : self->stride[k];
   }
-  return product(mats_of(&c->in[1]), mats_of(&c->in[2]), out, alpha, beta);
+  from.ndim = out->ndim, from.size = out->size, from.stride = stride, from.numel = out->numel;
+  dl_copy_view(out, &from);
 }
+
+/* arg: self, two factors, beta, alpha; beta 0 ignores self, even its nan */
+static dl_status added(dl_kcall *c, mats x, mats y) {
+  double beta = dl_arg_f(&c->arg[3]), alpha = dl_arg_f(&c->arg[4]);
+  if (beta != 0) spread(&c->in[0], &c->out[0]);
+  return product(x, y, &c->out[0], alpha, beta);
+}
+
+DL_KERNEL(addmm) { return added(c, mats_of(&c->in[1]), mats_of(&c->in[2])); }
+
+DL_KERNEL(baddbmm) { return added(c, mats_of(&c->in[1]), mats_of(&c->in[2])); }
+
+DL_KERNEL(addmv) { return added(c, mats_of(&c->in[1]), column_of(&c->in[2])); }

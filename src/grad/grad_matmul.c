@@ -28,9 +28,26 @@ DL_GRAD(bmm) {
   return DONE;
 }
 
+DL_GRAD(baddbmm) {
+  const dl_meta *self = META(0);
+  GIN(0, dl_ex_sum_to(E, times(E, G(0), ARG(3)), self->ndim, self->size));
+  GIN(1, times(E, EX(E, bmm, T(G(0)), T(swap_last(E, IN(2)))), ARG(4)));
+  GIN(2, times(E, EX(E, bmm, T(swap_last(E, IN(1))), T(G(0))), ARG(4)));
+  return DONE;
+}
+
 DL_GRAD(mv) {
   GIN(0, EX(E, mul, T(EX(E, unsqueeze, T(G(0)), I(1))), T(IN(1))));
   GIN(1, EX(E, mv, T(EX(E, t, T(IN(0)))), T(G(0))));
+  return DONE;
+}
+
+DL_GRAD(addmv) {
+  const dl_meta *self = META(0);
+  GIN(0, dl_ex_sum_to(E, times(E, G(0), ARG(3)), self->ndim, self->size));
+  dl_tensor *up = times(E, G(0), ARG(4));
+  GIN(1, EX(E, mul, T(EX(E, unsqueeze, T(up), I(1))), T(IN(2))));
+  GIN(2, EX(E, mv, T(EX(E, t, T(IN(1)))), T(up)));
   return DONE;
 }
 

@@ -108,25 +108,6 @@ dl_status dl_comp_linear(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
 }
 
 /* ---- the rest ------------------------------------------------------------------------------------------ */
-/* beta * self + alpha * y; beta 0 ignores self, even its nan */
-static dl_tensor *blend(dl_ex *e, dl_tensor *self, dl_tensor *y, const dl_arg *beta, const dl_arg *alpha) {
-  if (e->st != DL_OK) return NULL;
-  if (dl_arg_f(alpha) != 1) y = EX(e, mul, T(y), *alpha);
-  if (dl_arg_f(beta) == 0) return y;
-  if (dl_arg_f(beta) != 1) self = EX(e, mul, T(self), *beta);
-  return EX(e, add, T(y), T(self));
-}
-
-dl_status dl_comp_baddbmm(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
-  dl_tensor *y = EX(e, bmm, arg[1], arg[2]);
-  return dl_ex_return(e, blend(e, arg[0].t, y, &arg[3], &arg[4]), out);
-}
-
-dl_status dl_comp_addmv(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
-  dl_tensor *y = EX(e, mv, arg[1], arg[2]);
-  return dl_ex_return(e, blend(e, arg[0].t, y, &arg[3], &arg[4]), out);
-}
-
 dl_status dl_comp_outer(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
   const dl_tensor *a = arg[0].t, *b = arg[1].t;
   if (a->ndim != 1 || b->ndim != 1)

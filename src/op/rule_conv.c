@@ -154,6 +154,9 @@ dl_status dl_rule_convolution(dl_call *c) {
 /* Gradients have the size that was given. */
 static dl_status given_size(dl_call *c) {
   dl_dtype d = (dl_dtype)c->in[0]->dtype;
+  if (!dl_dtype_is_float(d))
+    return dl_fail(DL_NotImplementedError, DL_E_DTYPE, "\"%s\" not implemented for '%s'", c->op->id,
+                   dl_dtypes[d].scalar);
   dl_call_out(c, 0, d, c->arg[2].n, c->arg[2].is);
   c->compute = dl_compute_for(d);
   return DL_OK;

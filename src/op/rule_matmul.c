@@ -90,8 +90,7 @@ dl_status dl_rule_addmm(dl_call *c) {
   return expands_to(self, 2, c->out[0].size);
 }
 
-dl_status dl_rule_bmm(dl_call *c) {
-  const dl_tensor *a = c->in[0], *b = c->in[1];
+static dl_status batches(dl_call *c, const dl_tensor *a, const dl_tensor *b) {
   DL_TRY(want_dim(a, 3, "batch1 must be a 3D tensor"));
   DL_TRY(want_dim(b, 3, "batch2 must be a 3D tensor"));
   if (a->size[0] != b->size[0] || a->size[2] != b->size[1])
@@ -111,17 +110,33 @@ dl_status dl_rule_bmm(dl_call *c) {
   return DL_OK;
 }
 
-dl_status dl_rule_mv(dl_call *c) {
-  const dl_tensor *a = c->in[0], *x = c->in[1];
-  if (a->ndim != 2 || x->ndim != 1)
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "vector + matrix @ vector expected, got %d, %d, %d", 1, a->ndim,
-                   x->ndim);
-  if (a->size[1] != x->size[0])
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "size mismatch, got input (%lld), mat (%lldx%lld), vec (%lld)",
-                   (long long)a->size[0], (long long)a->size[0], (long long)a->size[1], (long long)x->size[0]);
-  if (a->dtype != x->dtype) {
-    dl_fail(DL_RuntimeError, DL_E_DTYPE, "addmv input tensors must have the same dtype, but got %s, %s, and %s",
-            dl_dtypes[x->dtype].scalar, dl_dtypes[a->dtype].scalar, dl_dtypes[x->dtype].scalar);
+dl_status dl_rule_bmm(dl_call *c) { return batches(c, c->in[0], c->in[1]); }
+
+dl_status dl_rule_baddbmm(dl_call *c) {
+  const dl_tensor *self = c->in[0];
+  DL_TRY(batches(c, c->in[1], c->in[2]));
+  DL_TRY(expands_to(self, 3, c->out[0].size));
+  if (self->dtype == c->in[1]->dtype) return DL_OK;
+  dl_fail(DL_RuntimeError, DL_E_DTYPE, "Input dtypes must be the same, got: input %s, batch1: %s, batch2: %s",
+          dl_dtypes[self->dtype].cpp, dl_dtypes[c->in[1]->dtype].cpp, dl_dtypes[c->in[2]->dtype].cpp);
+  return DL_E_DTYPE;
+}
+
+/* a (n,m) times x (m), and self (n) or broadcast to it */
+static dl_status matvec(dl_call *c, const dl_tensor *self, const dl_tensor *a, const dl_tensor *x) {
+  if (a->ndim != 2 || x->ndim != 1 || (self && self->ndim > 1))
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "vector + matrix @ vector expected, got %d, %d, %d",
+                   self ? self->ndim : 1, a->ndim, x->ndim);
+  if (a->size[1] != x->size[0] || (self && self->numel != 1 && self->numel != a->size[0]))
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
+                   "size mismatch, got input (%lld), mat (%lldx%lld), vec (%lld)",
+                   (long long)(self ? self->numel : a->size[0]), (long long)a->size[0],
+                   (long long)a->size[1], (long long)x->size[0]);
+  dl_dtype s = (dl_dtype)(self ? self->dtype : x->dtype);
+  if (a->dtype != x->dtype || s != x->dtype) {
+    dl_fail(DL_RuntimeError, DL_E_DTYPE,
+            "addmv input tensors must have the same dtype, but got %s, %s, and %s",
+            dl_dtypes[s].scalar, dl_dtypes[a->dtype].scalar, dl_dtypes[x->dtype].scalar);
     note_dtypes(a, x);
     return DL_E_DTYPE;
   }
@@ -129,6 +144,9 @@ dl_status dl_rule_mv(dl_call *c) {
   dl_call_out(c, 0, (dl_dtype)a->dtype, 1, a->size);
   return DL_OK;
 }
+
+dl_status dl_rule_mv(dl_call *c) { return matvec(c, NULL, c->in[0], c->in[1]); }
+dl_status dl_rule_addmv(dl_call *c) { return matvec(c, c->in[0], c->in[1], c->in[2]); }
 
 dl_status dl_rule_dot(dl_call *c) {
   const dl_tensor *a = c->in[0], *b = c->in[1];

@@ -99,6 +99,7 @@ dl_status dl_rule_max_pool2d(dl_call *c) {
 /* Results as large as the list says. */
 static dl_status sized_like(dl_call *c, const dl_arg *size) {
   dl_dtype d = (dl_dtype)c->in[0]->dtype;
+  if (!dl_dtype_is_float(d)) return no_kernel(c->op->id, d);
   dl_call_out(c, 0, d, size->n, size->is);
   c->compute = dl_compute_for(d);
   return DL_OK;
@@ -225,6 +226,7 @@ dl_status dl_rule_embedding(dl_call *c) {
 /* arg: grad, indices, num_weights, padding_idx */
 dl_status dl_rule_embedding_bwd(dl_call *c) {
   const dl_tensor *g = c->in[0];
+  if (!dl_dtype_is_float((dl_dtype)g->dtype)) return no_kernel("embedding_backward", (dl_dtype)g->dtype);
   int64_t size[2] = {dl_arg_i(&c->arg[2]), g->size[g->ndim - 1]};
   dl_call_out(c, 0, (dl_dtype)g->dtype, 2, size);
   c->compute = dl_compute_for((dl_dtype)g->dtype);
