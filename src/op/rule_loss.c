@@ -128,6 +128,9 @@ dl_status dl_rule_nll_loss2d(dl_call *c) {
 
 dl_status dl_rule_nll_loss_bwd(dl_call *c) {
   dl_dtype d = (dl_dtype)c->in[0]->dtype;
+  if (!dl_dtype_is_float(d))
+    return dl_fail(DL_NotImplementedError, DL_E_DTYPE,
+                   "\"nll_loss_backward_out_frame\" not implemented for '%s'", dl_dtypes[d].scalar);
   dl_call_out(c, 0, d, c->arg[4].n, c->arg[4].is);
   c->compute = dl_compute_for(d);
   return DL_OK;
