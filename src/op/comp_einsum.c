@@ -166,15 +166,15 @@ static int label_dims(const term *m, const dl_tensor *t, int *label) {
 
 static dl_tensor *align(dl_ex *e, const equation *q, dl_tensor *t, int k) {
   int label[DL_MAXDIM];
-  int64_t order[DL_MAXDIM], size[DL_MAXDIM];
+  int64_t order[DL_MAXDIM];
   label_dims(&q->in[k], t, label);
   t = diagonal(e, t, label, k);
   if (!t) return NULL;
   int from[DL_MAXDIM], n = 0;
-  for (int d = 0; d < q->ntotal; d++) from[d] = -1, size[d] = 1;
+  for (int d = 0; d < q->ntotal; d++) from[d] = -1;
   for (int d = 0; d < t->ndim; d++) {
     int to = label[d] >= 0 ? q->at[label[d]] : q->at[DOTS] + q->dims[DOTS] + label[d];
-    from[to] = d, size[to] = t->size[d];
+    from[to] = d;
   }
   for (int d = 0; d < q->ntotal; d++)
     if (from[d] >= 0) order[n++] = from[d];
@@ -272,7 +272,7 @@ static uint32_t finished(const equation *q, dl_tensor *const *t, int k, uint32_t
 }
 
 static dl_tensor *contract_all(dl_ex *e, const equation *q, dl_tensor *const *t) {
-  int64_t dims[DL_MAXDIM], size[DL_MAXDIM];
+  int64_t dims[DL_MAXDIM];
   dl_tensor *y = t[0];
   uint32_t done = 0;
   for (int k = 1; k < q->nin && y; k++) {
@@ -281,15 +281,11 @@ static dl_tensor *contract_all(dl_ex *e, const equation *q, dl_tensor *const *t)
     done |= sum;
   }
   if (!y) return NULL;
-  int n = 0;
-  if (q->nin == 1 && q->ntotal > q->nout) {
-    for (int d = q->nout; d < q->ntotal; d++) dims[n++] = d;
-    return EX(e, sum_dim, T(y), L(dims, n));
-  }
   if (q->ntotal == q->nout) return y;
+  if (q->nin > 1) return EX(e, reshape, T(y), L(y->size, q->nout));
+  int n = 0;
   for (int d = q->nout; d < q->ntotal; d++) dims[n++] = d;
-  (void)size;
-  return EX(e, squeeze_dim, T(y), L(dims, n));
+  return EX(e, sum_dim, T(y), L(dims, n));
 }
 
 /* arg: equation, operands */
