@@ -22,7 +22,8 @@ local None = core.None
 local is_tensor, is_parameter, raise = core.is_tensor, core.is_parameter, core.raise
 
 local M = {}
-local Module = {__name__ = "Module"}
+local Module = {__name__ = "Module", _parameters = false, _buffers = false, _modules = false,
+                _known = false, _hooked = false}
 M.Module = Module
 
 function M.is_module(v)
@@ -68,22 +69,26 @@ local function not_subscriptable(class)
   raise("TypeError", string.format("'%s' object is not subscriptable", class.__name__))
 end
 
+local is_none = {[None] = true} -- tensors cannot be compared with ==
+
+-- The reads below are plain field accesses: `_parameters` and its kin are raw fields of every
+-- instance (the class holds false for one that was never set up).
 local function make_index(class)
   return function(self, k)
     local v = class[k]
     if v ~= nil then return v end
-    local d = rawget(self, "_parameters")
+    local d = self._modules
     if not d then return no_attribute(self, class, k) end
     v = rawget(d, k)
     if v == nil then
-      v = rawget(rawget(self, "_modules"), k)
-      if v == nil then v = rawget(rawget(self, "_buffers"), k) end
+      v = rawget(self._parameters, k)
+      if v == nil then v = rawget(self._buffers, k) end
     end
     if v ~= nil then
-      if rawequal(v, None) then return nil end
+      if is_none[v] then return nil end
       return v
     end
-    if rawget(self, "_known")[k] then return nil end
+    if self._known[k] then return nil end
     if type(k) ~= "string" or class.getattr then
       if class.getitem then return class.getitem(self, k) end
       if type(k) ~= "string" then return not_subscriptable(class) end
@@ -171,13 +176,14 @@ end
 -- ---- calling, printing
 -- ----------------------------------------------------------------------------
 
-local function call(self, ...)
-  local class = getmetatable(self).module_class
-  if class.iterate and select("#", ...) == 2 and (...) == nil then -- `for x in self do`
-    return class.iterate(self, (select(2, ...)))
+local function make_call(class)
+  return function(self, ...)
+    if (...) == nil and select("#", ...) == 2 and class.iterate then -- `for x in self do`
+      return class.iterate(self, (select(2, ...)))
+    end
+    if self._hooked then return class._call_hooked(self, ...) end
+    return self:forward(...)
   end
-  if rawget(self, "_hooked") then return class._call_hooked(self, ...) end
-  return self:forward(...)
 end
 
 local function length(self)
@@ -203,7 +209,8 @@ end
 local function equip(class, base)
   class.__base__ = base
   class._meta = {
-    __index = make_index(class), __newindex = newindex, __call = call, __len = length,
+    __index = make_index(class), __newindex = newindex, __call = make_call(class),
+    __len = length,
     __tostring = function(self) return self:__repr__() end,
     __name = class.__name__, module_class = class,
   }
