@@ -39,6 +39,12 @@ static void sizes(norm *j, const dl_view *x) {
 
 static char *given(const dl_view *v) { return v->dtype == DL_NODTYPE ? NULL : v->data; }
 
+#define ADD_TERM(at, lane, EXPR) {                                                           \
+    double x = x_[at], g = g_[at];                                                           \
+    (void)x, (void)g;                                                                        \
+    s_[lane] += EXPR;                                                                        \
+  }
+
 /* Sum of EXPR(x[i], g[i]) over one run of `inner` elements, in four lanes. */
 #define SUM(R, i0, EXPR) do {                                                                \
     const R *x_ = (const R *)j->x + (i0), *g_ = j->g ? (const R *)j->g + (i0) : x_;          \
@@ -46,8 +52,8 @@ static char *given(const dl_view *v) { return v->dtype == DL_NODTYPE ? NULL : v-
     int64_t i_ = 0;                                                                          \
     (void)g_;                                                                                \
     for (; i_ + 4 <= j->inner; i_ += 4)                                                      \
-      for (int l_ = 0; l_ < 4; l_++) { double x = x_[i_ + l_], g = g_[i_ + l_]; (void)x, (void)g; s_[l_] += EXPR; } \
-    for (; i_ < j->inner; i_++) { double x = x_[i_], g = g_[i_]; (void)x, (void)g; s_[0] += EXPR; } \
+      for (int l_ = 0; l_ < 4; l_++) ADD_TERM(i_ + l_, l_, EXPR)                             \
+    for (; i_ < j->inner; i_++) ADD_TERM(i_, 0, EXPR)                                        \
     sum += (s_[0] + s_[1]) + (s_[2] + s_[3]);                                                \
   } while (0)
 
@@ -120,8 +126,9 @@ static dl_status run(norm *j, void (*fn)(void *, int64_t, int64_t)) {
 
 /* arg: input, weight, bias, running_mean, running_var, training, momentum, eps */
 DL_KERNEL(native_batch_norm) {
-  norm j = {.x = c->in[0].data, .w = given(&c->in[1]), .b = given(&c->in[2]), .rm = given(&c->in[3]),
-            .rv = given(&c->in[4]), .y = c->out[0].data, .mean = c->out[1].data, .inv = c->out[2].data,
+  norm j = {.x = c->in[0].data, .w = given(&c->in[1]), .b = given(&c->in[2]),
+            .rm = given(&c->in[3]), .rv = given(&c->in[4]),
+            .y = c->out[0].data, .mean = c->out[1].data, .inv = c->out[2].data,
             .training = c->arg[5].i, .momentum = dl_arg_f(&c->arg[6]), .eps = dl_arg_f(&c->arg[7]),
             .wide = c->compute == DL_F64};
   sizes(&j, &c->in[0]);

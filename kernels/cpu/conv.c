@@ -14,14 +14,15 @@
 
 #define ONEDNN_WORK (1 << 18) /* multiply-adds: below, our own code is as fast */
 
-/* ints parameter i, last `n` of it, into the two fields of a dl_conv; a missing height gets `none` */
+/* A list of one or two ints as height and width; a missing height gets `none`. */
 static void pair_of(const dl_arg *a, int64_t none, int64_t *h, int64_t *w) {
   *w = a->is[a->n - 1];
   *h = a->n > 1 ? a->is[0] : none;
 }
 
 /* Sizes of the three tensors (3 or 4 dims) and the arguments from `at` on. */
-static dl_conv conv_of(const dl_kcall *c, int at, const int64_t *x, const int64_t *w, const int64_t *y, int ndim) {
+static dl_conv conv_of(const dl_kcall *c, int at, const int64_t *x, const int64_t *w,
+                       const int64_t *y, int ndim) {
   bool flat = ndim == 3;
   dl_conv s = {x[0], x[1], flat ? 1 : x[2], x[ndim - 1], y[1], flat ? 1 : y[2], y[ndim - 1],
                flat ? 1 : w[2], w[ndim - 1]};
@@ -32,7 +33,7 @@ static dl_conv conv_of(const dl_kcall *c, int at, const int64_t *x, const int64_
   return s;
 }
 
-/* ---- windows as columns ------------------------------------------------------------------------ */
+/* ---- windows as columns -------------------------------------------------------------------- */
 typedef struct windows {
   const dl_conv *s;
   void *image, *column; /* (channels, ih, iw), (channels*kh*kw, oh*ow) */
@@ -81,7 +82,8 @@ IM2COL(uint64_t)
     const windows *v = ctx;                                                                  \
     const dl_conv *s = v->s;                                                                 \
     int64_t each = s->kh * s->kw;                                                            \
-    memset((R *)v->image + lo * s->ih * s->iw, 0, (size_t)((hi - lo) * s->ih * s->iw) * sizeof(R)); \
+    memset((R *)v->image + lo * s->ih * s->iw, 0,                                            \
+           (size_t)((hi - lo) * s->ih * s->iw) * sizeof(R));                                 \
     for (int64_t r = lo * each; r < hi * each; r++) {                                        \
       ROW(s, r)                                                                              \
       const R *from = (const R *)v->column + r * s->oh * s->ow;                              \
@@ -95,7 +97,7 @@ IM2COL(uint64_t)
 COL2IM(float)
 COL2IM(double)
 
-/* ---- one group of one sample -------------------------------------------------------------------------- */
+/* ---- one group of one sample --------------------------------------------------------------- */
 typedef struct work {
   dl_conv s;
   dl_conv_kind kind;
@@ -161,10 +163,11 @@ static dl_status own(work *k) {
 
 static bool worth_onednn(const work *k) {
   const dl_conv *s = &k->s;
-  return k->t == DL_F32 && s->n * s->oc * s->oh * s->ow * (s->ic / s->groups) * s->kh * s->kw >= ONEDNN_WORK;
+  return k->t == DL_F32 &&
+         s->n * s->oc * s->oh * s->ow * (s->ic / s->groups) * s->kh * s->kw >= ONEDNN_WORK;
 }
 
-/* ---- the three kernels ------------------------------------------------------------------------------------ */
+/* ---- the three kernels --------------------------------------------------------------------- */
 typedef struct bias_add { const char *bias; char *y; int64_t channels, area; dl_dtype t; } bias_add;
 
 #define ADD_BIAS(R)                                                                          \
@@ -204,10 +207,11 @@ DL_KERNEL(convolution) {
 /* arg: grad, weight, input_size, stride, padding, dilation, groups */
 DL_KERNEL(conv_grad_input) {
   const dl_view *g = &c->in[0], *w = &c->in[1], *out = &c->out[0];
-  work k = {conv_of(c, 3, out->size, w->size, g->size, g->ndim), DL_CONV_BWD_DATA, (dl_dtype)out->dtype,
-            out->data, w->data, g->data};
+  dl_conv s = conv_of(c, 3, out->size, w->size, g->size, g->ndim);
+  work k = {s, DL_CONV_BWD_DATA, (dl_dtype)out->dtype, out->data, w->data, g->data};
   if (is_empty(out, k.t, g->numel * w->numel)) return DL_OK;
-  if (worth_onednn(&k) && dl_onednn_conv(k.kind, &k.s, (float *)k.x, (float *)k.w, (float *)k.y, NULL))
+  if (worth_onednn(&k) &&
+      dl_onednn_conv(k.kind, &k.s, (float *)k.x, (float *)k.w, (float *)k.y, NULL))
     return dl_poll();
   return own(&k);
 }
@@ -215,10 +219,11 @@ DL_KERNEL(conv_grad_input) {
 /* arg: grad, input, weight_size, stride, padding, dilation, groups */
 DL_KERNEL(conv_grad_weight) {
   const dl_view *g = &c->in[0], *x = &c->in[1], *out = &c->out[0];
-  work k = {conv_of(c, 3, x->size, out->size, g->size, g->ndim), DL_CONV_BWD_WEIGHTS, (dl_dtype)out->dtype,
-            x->data, out->data, g->data};
+  dl_conv s = conv_of(c, 3, x->size, out->size, g->size, g->ndim);
+  work k = {s, DL_CONV_BWD_WEIGHTS, (dl_dtype)out->dtype, x->data, out->data, g->data};
   if (is_empty(out, k.t, g->numel * x->numel)) return DL_OK;
-  if (worth_onednn(&k) && dl_onednn_conv(k.kind, &k.s, (float *)k.x, (float *)k.w, (float *)k.y, NULL))
+  if (worth_onednn(&k) &&
+      dl_onednn_conv(k.kind, &k.s, (float *)k.x, (float *)k.w, (float *)k.y, NULL))
     return dl_poll();
   return own(&k);
 }

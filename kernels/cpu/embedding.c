@@ -14,7 +14,8 @@ static dl_status check(const dl_view *dense, int64_t rows) {
     int64_t k = index_at(dense, i);
     if (k >= 0 && k < rows) continue;
     dl_fail(DL_IndexError, DL_E_INDEX, "index out of range in self");
-    dl_note("index %lld; the table has %lld rows, 0 to %lld", (long long)k, (long long)rows, (long long)rows - 1);
+    dl_note("index %lld; the table has %lld rows, 0 to %lld", (long long)k, (long long)rows,
+            (long long)rows - 1);
     return DL_E_INDEX;
   }
   return DL_OK;
@@ -24,12 +25,15 @@ typedef struct pick { const dl_view *w, *index; char *out; int64_t cols, size; }
 
 static void pick_run(void *ctx, int64_t lo, int64_t hi) {
   const pick *j = ctx;
-  int64_t row = j->w->stride[0] * j->size, col = j->w->stride[1] * j->size, bytes = j->cols * j->size;
+  int64_t row = j->w->stride[0] * j->size, col = j->w->stride[1] * j->size,
+          bytes = j->cols * j->size;
   for (int64_t i = lo; i < hi; i++) {
     const char *from = j->w->data + index_at(j->index, i) * row;
     char *to = j->out + i * bytes;
     if (col == j->size || j->cols == 1) memcpy(to, from, (size_t)bytes);
-    else for (int64_t k = 0; k < j->cols; k++) memcpy(to + k * j->size, from + k * col, (size_t)j->size);
+    else
+      for (int64_t k = 0; k < j->cols; k++)
+        memcpy(to + k * j->size, from + k * col, (size_t)j->size);
   }
 }
 

@@ -19,14 +19,15 @@
 #else
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
-#define SMALL_WORK (40 * 40 * 40)         /* multiply-adds: below, packing costs more than it saves */
+/* multiply-adds: below, packing costs more than it saves */
+#define SMALL_WORK (40 * 40 * 40)
 #define PARALLEL_WORK (128 * 128 * 64)    /* multiply-adds: below, one thread is faster */
 #define PARALLEL_MATVEC (256 * 1024)      /* elements of the matrix */
 
 typedef float generic_f32 __attribute__((vector_size(16)));
 typedef double generic_f64 __attribute__((vector_size(16)));
 
-/* ---- float ---- */
+/* ---- float --------------------------------------------------------------------------------- */
 #define REAL float
 #define N(name) name##_f32
 #if defined(__AVX512F__)
@@ -50,7 +51,11 @@ typedef double generic_f64 __attribute__((vector_size(16)));
 #define VMUL(a, b) _mm256_mul_ps(a, b)
 #define VADD(a, b) _mm256_add_ps(a, b)
 #else
-static inline generic_f32 load_f32(const float *p) { generic_f32 v; memcpy(&v, p, sizeof v); return v; }
+static inline generic_f32 load_f32(const float *p) {
+  generic_f32 v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
 static inline void store_f32(float *p, generic_f32 v) { memcpy(p, &v, sizeof v); }
 #define V generic_f32
 #define VL 4
@@ -79,7 +84,7 @@ static inline void store_f32(float *p, generic_f32 v) { memcpy(p, &v, sizeof v);
 #undef SMALL_PANEL
 #undef KC
 
-/* ---- double ---- */
+/* ---- double -------------------------------------------------------------------------------- */
 #define REAL double
 #define N(name) name##_f64
 #if defined(__AVX512F__)
@@ -103,7 +108,11 @@ static inline void store_f32(float *p, generic_f32 v) { memcpy(p, &v, sizeof v);
 #define VMUL(a, b) _mm256_mul_pd(a, b)
 #define VADD(a, b) _mm256_add_pd(a, b)
 #else
-static inline generic_f64 load_f64(const double *p) { generic_f64 v; memcpy(&v, p, sizeof v); return v; }
+static inline generic_f64 load_f64(const double *p) {
+  generic_f64 v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
 static inline void store_f64(double *p, generic_f64 v) { memcpy(p, &v, sizeof v); }
 #define V generic_f64
 #define VL 2
@@ -117,9 +126,10 @@ static inline void store_f64(double *p, generic_f64 v) { memcpy(p, &v, sizeof v)
 #endif
 #include "gemm_body.h"
 
-/* ---- integers: sums wrap around, as PyTorch's do ---- */
+/* ---- integers: sums wrap around, as PyTorch's do ------------------------------------------- */
 static void one_i64(const dl_gemm *g, int64_t batch) {
-  const uint64_t *a = (const uint64_t *)g->a + batch * g->abs, *b = (const uint64_t *)g->b + batch * g->bbs;
+  const uint64_t *a = (const uint64_t *)g->a + batch * g->abs,
+                 *b = (const uint64_t *)g->b + batch * g->bbs;
   uint64_t *c = (uint64_t *)g->c + batch * g->cbs;
   uint64_t alpha = (uint64_t)(int64_t)g->alpha, beta = (uint64_t)(int64_t)g->beta;
   for (int64_t i = 0; i < g->m; i++) {
@@ -148,7 +158,8 @@ static bool try_onednn(const dl_gemm *g) {
   if (g->batch == 1) return dl_onednn_sgemm(g->m, g->n, g->k, (float)g->alpha, g->a, g->ars, g->acs,
                                             g->b, g->brs, g->bcs, (float)g->beta, g->c, g->crs);
   if (g->alpha != 1 || g->beta != 0) return false;
-  int64_t sa[3] = {g->abs, g->ars, g->acs}, sb[3] = {g->bbs, g->brs, g->bcs}, sc[3] = {g->cbs, g->crs, 1};
+  int64_t sa[3] = {g->abs, g->ars, g->acs}, sb[3] = {g->bbs, g->brs, g->bcs},
+          sc[3] = {g->cbs, g->crs, 1};
   return dl_onednn_bmm(g->batch, g->m, g->n, g->k, g->a, sa, g->b, sb, g->c, sc);
 }
 
@@ -160,7 +171,9 @@ dl_status DL_K(dl_gemm_f32)(const dl_gemm *g) {
 dl_status DL_K(dl_gemm_f64)(const dl_gemm *g) { return all_f64(g, false); }
 
 dl_status DL_K(dl_gemm_run)(dl_dtype t, const dl_gemm *g) {
-  return t == DL_F32 ? DL_K(dl_gemm_f32)(g) : t == DL_F64 ? DL_K(dl_gemm_f64)(g) : DL_K(dl_gemm_i64)(g);
+  return t == DL_F32   ? DL_K(dl_gemm_f32)(g)
+         : t == DL_F64 ? DL_K(dl_gemm_f64)(g)
+                       : DL_K(dl_gemm_i64)(g);
 }
 
 dl_status DL_K(dl_gemm_serial)(dl_dtype t, const dl_gemm *g) {

@@ -8,8 +8,8 @@
 /* One tile: c (mr,cols) = beta * c + alpha * sum over p of a[.,p] * b[p,.]. mr and nv are
  * constants wherever this is inlined, so acc lives in registers. */
 static inline __attribute__((always_inline)) void
-N(tile)(int mr, int nv, int64_t k, const REAL *a, int64_t ars, int64_t acs, const REAL *b, int64_t brs,
-        REAL alpha, REAL beta, REAL *c, int64_t crs, int cols) {
+N(tile)(int mr, int nv, int64_t k, const REAL *a, int64_t ars, int64_t acs, const REAL *b,
+        int64_t brs, REAL alpha, REAL beta, REAL *c, int64_t crs, int cols) {
   V acc[MR][NV];
   UNROLL for (int i = 0; i < mr; i++)
     UNROLL for (int j = 0; j < nv; j++) acc[i][j] = VSET((REAL)0);
@@ -58,7 +58,8 @@ N(column)(int nv, int64_t m, const N(rowset) *s, const REAL *a, const REAL *b, R
 }
 
 /* Columns j0..j0+cols of b (k rows) into a panel of `width`, zeros behind. */
-static void N(pack_b)(const REAL *b, int64_t brs, int64_t bcs, int64_t k, int cols, int width, REAL *to) {
+static void N(pack_b)(const REAL *b, int64_t brs, int64_t bcs, int64_t k, int cols, int width,
+                      REAL *to) {
   for (int64_t p = 0; p < k; p++, b += brs, to += width) {
     if (bcs == 1) memcpy(to, b, (size_t)cols * sizeof(REAL));
     else for (int j = 0; j < cols; j++) to[j] = b[j * bcs];
@@ -77,7 +78,7 @@ static void N(pack_a)(const REAL *a, int64_t ars, int64_t acs, int64_t k, int ro
     for (int64_t p = 0; p < k; p++) to[p * MR + i] = 0;
 }
 
-/* ---- small products: A in place, B in place where its rows are dense ------------------------ */
+/* ---- small products: A in place, B in place where its rows are dense ----------------------- */
 #define SMALL_PANEL (8192 / (int64_t)sizeof(REAL)) /* elements; a panel of B on the stack */
 
 static dl_status N(small)(const dl_gemm *g, const REAL *a, const REAL *b, REAL *c) {
@@ -103,7 +104,7 @@ static dl_status N(small)(const dl_gemm *g, const REAL *a, const REAL *b, REAL *
   return DL_OK;
 }
 
-/* ---- matrix times vector: rows of dense dot products ------------------------------------------ */
+/* ---- matrix times vector: rows of dense dot products --------------------------------------- */
 static REAL N(dot)(const REAL *x, const REAL *y, int64_t n) {
   V s0 = VSET((REAL)0), s1 = s0, s2 = s0, s3 = s0;
   int64_t i = 0;
@@ -151,8 +152,9 @@ static dl_status N(matvec)(N(rows) r, int64_t m, int64_t xs, bool serial) {
   return st;
 }
 
-/* ---- large products: everything in panels ------------------------------------------------------- */
-#define KC (1024 / (int64_t)sizeof(REAL)) /* depth of a panel: NR * KC elements fit the first cache */
+/* ---- large products: everything in panels -------------------------------------------------- */
+/* depth of a panel: NR * KC elements fit the first cache */
+#define KC (1024 / (int64_t)sizeof(REAL))
 
 typedef struct N(job) {
   const dl_gemm *g;
@@ -168,7 +170,8 @@ static void N(pack_run)(void *ctx, int64_t lo, int64_t hi) {
   for (int64_t i = lo; i < hi; i++) {
     if (i < w->na) {
       int64_t r = g->m - i * MR;
-      N(pack_a)(w->a + i * MR * g->ars, g->ars, g->acs, w->k, r < MR ? (int)r : MR, w->pa + i * MR * w->k);
+      int rows = r < MR ? (int)r : MR;
+      N(pack_a)(w->a + i * MR * g->ars, g->ars, g->acs, w->k, rows, w->pa + i * MR * w->k);
     } else {
       int64_t j = i - w->na, n = g->n - j * NR;
       N(pack_b)(w->b + j * NR * g->bcs, g->brs, g->bcs, w->k, n < NR ? (int)n : NR, NR,
@@ -240,7 +243,7 @@ static dl_status N(large)(const dl_gemm *g, const REAL *a, const REAL *b, REAL *
   return st;
 }
 
-/* ---- choosing --------------------------------------------------------------------------------------- */
+/* ---- choosing ------------------------------------------------------------------------------ */
 static void N(scale_c)(const dl_gemm *g, REAL *c) {
   for (int64_t i = 0; i < g->m; i++)
     for (int64_t j = 0; j < g->n; j++)

@@ -21,7 +21,7 @@ static reduction reduction_of(const dl_arg *a) {
 
 static const void *given(const dl_view *v) { return v->dtype == DL_NODTYPE ? NULL : v->data; }
 
-/* ---- formulas: d = x - t, a = |d|, p = the number (beta, delta) ------------------------------------ */
+/* ---- formulas: d = x - t, a = |d|, p = the number (beta, delta) ---------------------------- */
 #define MSE(R)       (d * d)
 #define SMOOTH_L1(R) (a < p ? (R)0.5 * d * d / p : a - (R)0.5 * p)
 #define HUBER(R)     (a <= p ? (R)0.5 * d * d : p * (a - (R)0.5 * p))
@@ -155,11 +155,14 @@ DL_KERNEL(_bce_loss) {
 }
 
 DL_KERNEL(_bce_logits_loss) {
-  pair j = {.f32 = bce_logits_float, .f64 = bce_logits_double, .w = given(&c->in[2]), .pw = given(&c->in[3])};
+  pair j = {.f32 = bce_logits_float,
+            .f64 = bce_logits_double,
+            .w = given(&c->in[2]),
+            .pw = given(&c->in[3])};
   return run_pair(c, reduction_of(&c->arg[4]), &j);
 }
 
-/* ---- nll: self (N, C, inner), target (N, inner), weight (C) -------------------------------------------- */
+/* ---- nll: self (N, C, inner), target (N, inner), weight (C) -------------------------------- */
 typedef struct nll {
   const dl_view *self, *target, *weight; /* weight: NULL = ones */
   int64_t n, classes, inner, ignore;
@@ -182,13 +185,15 @@ static dl_status class_at(const nll *j, int64_t i, int64_t *out) {
   *out = k == j->ignore ? -1 : k;
   if (k == j->ignore || (k >= 0 && k < j->classes)) return DL_OK;
   dl_fail(DL_IndexError, DL_E_INDEX, "Target %lld is out of bounds.", (long long)k);
-  dl_note("the input has %lld classes, so a target is 0 to %lld", (long long)j->classes, (long long)j->classes - 1);
+  dl_note("the input has %lld classes, so a target is 0 to %lld", (long long)j->classes,
+          (long long)j->classes - 1);
   return DL_E_INDEX;
 }
 
 static double weight_of(const nll *j, int64_t k) {
   return j->weight ? dl_elem_get_f64((dl_dtype)j->weight->dtype,
-                                     j->weight->data + k * (int64_t)dl_dtype_size((dl_dtype)j->weight->dtype))
+                                     j->weight->data +
+                                         k * (int64_t)dl_dtype_size((dl_dtype)j->weight->dtype))
                    : 1.0;
 }
 

@@ -91,7 +91,7 @@ SGD(double)
 ADAM(float)
 ADAM(double)
 
-/* ---- layout ------------------------------------------------------------------------------------- */
+/* ---- layout -------------------------------------------------------------------------------- */
 /* Do a and b lie in memory in the same dense order? */
 static bool same_order(const dl_view *a, const dl_view *b) {
   for (int d = 0; d < a->ndim; d++)
@@ -171,8 +171,13 @@ DL_KERNEL(sgd_step) {
 DL_KERNEL(adam_step) {
   const dl_arg *a = c->arg;
   buffers b = {.v = {c->out[0], c->in[1], c->in[2], c->in[3], c->in[4]}};
-  step s = {.lr = dl_arg_f(&a[5]), .b1 = dl_arg_f(&a[6]), .b2 = dl_arg_f(&a[7]), .eps = dl_arg_f(&a[8]),
-            .decay = dl_arg_f(&a[9]), .decoupled = a[10].i, .maximize = a[11].i};
+  step s = {.lr = dl_arg_f(&a[5]),
+            .b1 = dl_arg_f(&a[6]),
+            .b2 = dl_arg_f(&a[7]),
+            .eps = dl_arg_f(&a[8]),
+            .decay = dl_arg_f(&a[9]),
+            .decoupled = a[10].i,
+            .maximize = a[11].i};
   double t = (double)dl_arg_i(&a[12]);
   s.bias1 = 1 - pow(s.b1, t), s.bias2 = 1 - pow(s.b2, t);
   return run(&b, &s, adam_float, adam_double);

@@ -38,11 +38,13 @@ static dl_status run(plane *j, const type_loops *f, const dl_view *large, const 
   return dl_parallel(large->numel / area, PIECE / (area + 1) + 1, f->of[large->dtype], j);
 }
 
-/* ---- max -------------------------------------------------------------------------------------- */
+/* ---- max ----------------------------------------------------------------------------------- */
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* First place of a window inside the input, in steps of the dilation. */
-static int64_t first_inside(int64_t start, int64_t d) { return start >= 0 ? start : start + (-start + d - 1) / d * d; }
+static int64_t first_inside(int64_t start, int64_t d) {
+  return start >= 0 ? start : start + (-start + d - 1) / d * d;
+}
 
 #define MAX_POOL(R, LOWEST)                                                                     \
   /* windows of 2x2 side by side: no edges, no branches */                                   \
@@ -63,7 +65,8 @@ static int64_t first_inside(int64_t start, int64_t d) { return start >= 0 ? star
       }                                                                                      \
     }                                                                                        \
   }                                                                                          \
-  static void max_window_##R(const plane *j, const R *x, int64_t oy, int64_t ox, R *y, int64_t *at) { \
+  static void max_window_##R(const plane *j, const R *x, int64_t oy, int64_t ox, R *y,       \
+                             int64_t *at) {                                                  \
     int64_t y0 = oy * j->s[0] - j->p[0], x0 = ox * j->s[1] - j->p[1];                        \
     int64_t y1 = smaller(y0 + (j->k[0] - 1) * j->d[0] + 1, j->h);                            \
     int64_t x1 = smaller(x0 + (j->k[1] - 1) * j->d[1] + 1, j->w);                            \
@@ -81,7 +84,8 @@ static int64_t first_inside(int64_t start, int64_t d) { return start >= 0 ? star
   static void max_pool_##R(void *ctx, int64_t lo, int64_t hi) {                              \
     const plane *j = ctx;                                                                    \
     bool quads = j->k[0] == 2 && j->k[1] == 2 && j->s[0] == 2 && j->s[1] == 2 && j->p[0] == 0 && \
-                 j->p[1] == 0 && j->d[0] == 1 && j->d[1] == 1 && 2 * j->oh <= j->h && 2 * j->ow <= j->w; \
+                 j->p[1] == 0 && j->d[0] == 1 && j->d[1] == 1 && 2 * j->oh <= j->h &&        \
+                 2 * j->ow <= j->w;                                                          \
     for (int64_t i = lo; i < hi; i++) {                                                      \
       const R *x = (const R *)j->in + i * j->h * j->w;                                       \
       R *y = (R *)j->out + i * j->oh * j->ow;                                                \
@@ -131,7 +135,7 @@ DL_KERNEL(max_pool2d_backward) {
   return run(&j, &f, &c->out[0], &c->in[0]);
 }
 
-/* ---- mean ---------------------------------------------------------------------------------------- */
+/* ---- mean ---------------------------------------------------------------------------------- */
 typedef struct window { int64_t y0, y1, x0, x1, divisor; } window;
 
 static window mean_window(const plane *j, int64_t oy, int64_t ox) {
@@ -186,8 +190,10 @@ MEAN_POOL(int64_t)
 MEAN_BACK(float)
 MEAN_BACK(double)
 
-static const type_loops mean_loops = {{[DL_F32] = mean_float, [DL_F64] = mean_double, [DL_I64] = mean_int64_t}};
-static const type_loops mean_back_loops = {{[DL_F32] = mean_back_float, [DL_F64] = mean_back_double}};
+static const type_loops mean_loops = {
+    {[DL_F32] = mean_float, [DL_F64] = mean_double, [DL_I64] = mean_int64_t}};
+static const type_loops mean_back_loops = {
+    {[DL_F32] = mean_back_float, [DL_F64] = mean_back_double}};
 
 /* a: kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override */
 static plane mean_plane(const dl_arg *a, const dl_view *in, const dl_view *out) {

@@ -42,7 +42,9 @@ DL_GRAD(_huber_loss) {
   return both(g, EX(E, mul, T(slope), T(scaled(g, ARG(2), 1))));
 }
 
-static dl_tensor *weighted(dl_gcall *g, dl_tensor *t, dl_tensor *w) { return w ? EX(E, mul, T(t), T(w)) : t; }
+static dl_tensor *weighted(dl_gcall *g, dl_tensor *t, dl_tensor *w) {
+  return w ? EX(E, mul, T(t), T(w)) : t;
+}
 
 DL_GRAD(_bce_loss) {
   dl_tensor *x = IN(0), *t = IN(1), *up = weighted(g, scaled(g, ARG(3), 1), IN(2));
@@ -81,12 +83,13 @@ DL_GRAD(_bce_logits_loss) {
   return DONE;
 }
 
-/* ---- nll --------------------------------------------------------------------------------------------- */
+/* ---- nll ----------------------------------------------------------------------------------- */
 static dl_status nll(dl_gcall *g) {
   const dl_meta *m = META(0);
   dl_tensor *w = IN(2);
   if (G(0))
-    GIN(0, EX(E, nll_loss_backward, T(G(0)), T(IN(1)), T(w), T(OUT(1)), L(m->size, m->ndim), *ARG(3), *ARG(4)));
+    GIN(0, EX(E, nll_loss_backward, T(G(0)), T(IN(1)), T(w), T(OUT(1)), L(m->size, m->ndim),
+              *ARG(3), *ARG(4)));
   return DONE;
 }
 

@@ -14,11 +14,13 @@ static dl_tensor *sum_channels(dl_ex *e, dl_tensor *t) {
   return EX(e, sum_dim, T(t), L(dims, n));
 }
 
-/* ---- convolution: ARG 3..6 are stride, padding, dilation, groups ------------------------------- */
+/* ---- convolution: ARG 3..6 are stride, padding, dilation, groups --------------------------- */
 DL_GRAD(convolution) {
   const dl_meta *x = META(0), *w = META(1);
-  GIN(0, EX(E, conv_grad_input, T(G(0)), T(IN(1)), L(x->size, x->ndim), *ARG(3), *ARG(4), *ARG(5), *ARG(6)));
-  GIN(1, EX(E, conv_grad_weight, T(G(0)), T(IN(0)), L(w->size, w->ndim), *ARG(3), *ARG(4), *ARG(5), *ARG(6)));
+  GIN(0, EX(E, conv_grad_input, T(G(0)), T(IN(1)), L(x->size, x->ndim), *ARG(3), *ARG(4), *ARG(5),
+            *ARG(6)));
+  GIN(1, EX(E, conv_grad_weight, T(G(0)), T(IN(0)), L(w->size, w->ndim), *ARG(3), *ARG(4), *ARG(5),
+            *ARG(6)));
   GIN(2, sum_channels(E, G(0)));
   return DONE;
 }
@@ -27,7 +29,8 @@ DL_GRAD(convolution) {
 DL_GRAD(conv_grad_input) {
   const dl_meta *w = META(1);
   GIN(0, EX(E, convolution, T(G(0)), T(IN(1)), NIL, *ARG(3), *ARG(4), *ARG(5), *ARG(6)));
-  GIN(1, EX(E, conv_grad_weight, T(IN(0)), T(G(0)), L(w->size, w->ndim), *ARG(3), *ARG(4), *ARG(5), *ARG(6)));
+  GIN(1, EX(E, conv_grad_weight, T(IN(0)), T(G(0)), L(w->size, w->ndim), *ARG(3), *ARG(4), *ARG(5),
+            *ARG(6)));
   return DONE;
 }
 
@@ -35,11 +38,12 @@ DL_GRAD(conv_grad_input) {
 DL_GRAD(conv_grad_weight) {
   const dl_meta *x = META(1);
   GIN(0, EX(E, convolution, T(IN(1)), T(G(0)), NIL, *ARG(3), *ARG(4), *ARG(5), *ARG(6)));
-  GIN(1, EX(E, conv_grad_input, T(IN(0)), T(G(0)), L(x->size, x->ndim), *ARG(3), *ARG(4), *ARG(5), *ARG(6)));
+  GIN(1, EX(E, conv_grad_input, T(IN(0)), T(G(0)), L(x->size, x->ndim), *ARG(3), *ARG(4), *ARG(5),
+            *ARG(6)));
   return DONE;
 }
 
-/* ---- pooling --------------------------------------------------------------------------------------- */
+/* ---- pooling ------------------------------------------------------------------------------- */
 DL_GRAD(max_pool2d_with_indices) {
   const dl_meta *x = META(0);
   if (G(0)) GIN(0, EX(E, max_pool2d_backward, T(G(0)), T(OUT(1)), L(x->size, x->ndim)));
@@ -59,8 +63,8 @@ DL_GRAD(max_pool2d_backward) {
 DL_GRAD(avg_pool2d) {
   const dl_meta *x = META(0);
   dl_arg stride = ARG(2)->n ? *ARG(2) : *ARG(1);
-  GIN(0, EX(E, avg_pool2d_backward, T(G(0)), L(x->size, x->ndim), *ARG(1), stride, *ARG(3), *ARG(4), *ARG(5),
-            *ARG(6)));
+  GIN(0, EX(E, avg_pool2d_backward, T(G(0)), L(x->size, x->ndim), *ARG(1), stride, *ARG(3), *ARG(4),
+            *ARG(5), *ARG(6)));
   return DONE;
 }
 
@@ -81,7 +85,7 @@ DL_GRAD(_adaptive_avg_pool2d_backward) {
   return DONE;
 }
 
-/* ---- batch norm ---------------------------------------------------------------------------------------- */
+/* ---- batch norm ---------------------------------------------------------------------------- */
 /* A channel vector shaped to broadcast over the input. */
 static dl_tensor *spread(dl_ex *e, dl_tensor *v, int ndim) {
   int64_t size[DL_MAXDIM];
@@ -103,7 +107,8 @@ static dl_status batch_norm_in_ops(dl_gcall *g) {
   if (!x) return DONE;
   dl_tensor *mean = training ? mean_channels(E, x) : spread(E, IN(3), x->ndim);
   dl_tensor *away = EX(E, sub, T(x), T(mean));
-  dl_tensor *var = training ? mean_channels(E, EX(E, mul, T(away), T(away))) : spread(E, IN(4), x->ndim);
+  dl_tensor *var = training ? mean_channels(E, EX(E, mul, T(away), T(away)))
+                            : spread(E, IN(4), x->ndim);
   dl_tensor *inv = EX(E, rsqrt, T(EX(E, add, T(var), *ARG(7))));
   dl_tensor *hat = EX(E, mul, T(away), T(inv));
   GIN(1, sum_channels(E, EX(E, mul, T(G(0)), T(hat))));
@@ -122,8 +127,8 @@ static dl_status batch_norm_in_ops(dl_gcall *g) {
 DL_GRAD(native_batch_norm) {
   if (!G(0)) return DONE;
   if (dl_grad_enabled()) return batch_norm_in_ops(g);
-  dl_tensor *gi = EX(E, native_batch_norm_backward, T(G(0)), T(IN(0)), T(IN(1)), T(IN(3)), T(IN(4)), T(OUT(1)),
-                     T(OUT(2)), *ARG(5), *ARG(7));
+  dl_tensor *gi = EX(E, native_batch_norm_backward, T(G(0)), T(IN(0)), T(IN(1)), T(IN(3)), T(IN(4)),
+                     T(OUT(1)), T(OUT(2)), *ARG(5), *ARG(7));
   dl_tensor *gw = gi ? E->last.v[1] : NULL, *gb = gi ? E->last.v[2] : NULL;
   GIN(0, gi);
   GIN(1, gw);
@@ -131,7 +136,7 @@ DL_GRAD(native_batch_norm) {
   return DONE;
 }
 
-/* ---- embedding: ARG 2 is padding_idx -------------------------------------------------------------------- */
+/* ---- embedding: ARG 2 is padding_idx ------------------------------------------------------- */
 DL_GRAD(_embedding) {
   GIN(0, EX(E, embedding_backward, T(G(0)), T(IN(1)), I(META(0)->size[0]), *ARG(2)));
   return DONE;

@@ -12,7 +12,8 @@
 #define LETTERS 52 /* A-Z, a-z; a '.' is one dim of the ellipsis */
 #define MAX_OPERANDS 32
 
-typedef struct term { signed char label[DL_MAXDIM + 4]; int n; bool dots; } term; /* label DOTS: "..." */
+/* label DOTS: "..." */
+typedef struct term { signed char label[DL_MAXDIM + 4]; int n; bool dots; } term;
 enum { DOTS = LETTERS };
 
 typedef struct equation {
@@ -25,7 +26,9 @@ typedef struct equation {
   int nout, ntotal;           /* dims of the output, of the common layout */
 } equation;
 
-static dl_status bad(const char *text) { return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "einsum(): %s", text); }
+static dl_status bad(const char *text) {
+  return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "einsum(): %s", text);
+}
 
 static int label_of(char c) {
   if (c >= 'A' && c <= 'Z') return c - 'A';
@@ -34,11 +37,12 @@ static int label_of(char c) {
 
 static char letter(int label) { return (char)(label < 26 ? 'A' + label : 'a' + label - 26); }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------- */
 static dl_status dots(const char *s, size_t *i, int operand, term *t) {
   if (t->dots && operand >= 0)
     return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                   "einsum(): found '.' for operand %d for which an ellipsis was already found", operand);
+                   "einsum(): found '.' for operand %d for which an ellipsis was already found",
+                   operand);
   if (s[*i + 1] != '.' || s[*i + 2] != '.' || t->dots) {
     if (operand < 0) return bad("found '.' for output that is not part of any ellipsis (...)");
     return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
@@ -53,9 +57,11 @@ static dl_status dots(const char *s, size_t *i, int operand, term *t) {
 static dl_status subscript(const char *s, size_t i, term *t) {
   int l = label_of(s[i]);
   if (l < 0)
-    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                   "einsum(): invalid subscript given at index %zu in the equation string, subscripts must "
-                   "be in [a-zA-Z]", i);
+    return dl_fail(
+        DL_RuntimeError, DL_E_ARGUMENT,
+        "einsum(): invalid subscript given at index %zu in the equation string, subscripts must "
+        "be in [a-zA-Z]",
+        i);
   if (t->n > DL_MAXDIM)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE, "einsum(): more than %d dimensions", DL_MAXDIM);
   t->label[t->n++] = (signed char)l;
@@ -69,7 +75,8 @@ static dl_status parse(const char *s, int noperands, equation *q) {
     if (s[i] == '-' && s[i + 1] == '>' && !q->has_out) {
       q->has_out = true, t = &q->out, i++;
     } else if (s[i] == ',' && !q->has_out) {
-      if (++q->nin >= noperands) return bad("fewer operands were provided than specified in the equation");
+      if (++q->nin >= noperands)
+        return bad("fewer operands were provided than specified in the equation");
       t = &q->in[q->nin];
     } else if (s[i] == '.') {
       DL_TRY(dots(s, &i, q->has_out ? -1 : q->nin, t));
@@ -88,12 +95,13 @@ static dl_status match(equation *q, dl_tensor *const *t) {
     const term *m = &q->in[k];
     int letters = m->n - m->dots;
     if (m->dots ? letters > t[k]->ndim : letters != t[k]->ndim)
-      return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                     m->dots ? "einsum(): the number of subscripts in the equation (%d) is more than the "
-                               "number of dimensions (%d) for operand %d"
-                             : "einsum(): the number of subscripts in the equation (%d) does not match the "
-                               "number of dimensions (%d) for operand %d and no ellipsis was given",
-                     letters, t[k]->ndim, k);
+      return dl_fail(
+          DL_RuntimeError, DL_E_SHAPE,
+          m->dots ? "einsum(): the number of subscripts in the equation (%d) is more than the "
+                    "number of dimensions (%d) for operand %d"
+                  : "einsum(): the number of subscripts in the equation (%d) does not match the "
+                    "number of dimensions (%d) for operand %d and no ellipsis was given",
+          letters, t[k]->ndim, k);
     for (int i = 0; i < m->n; i++) q->count[m->label[i]]++;
     if (m->dots && t[k]->ndim - letters > q->dims[DOTS]) q->dims[DOTS] = t[k]->ndim - letters;
   }
@@ -116,11 +124,13 @@ static dl_status lay_out(equation *q) {
     int l = q->out.label[i];
     if (l != DOTS && q->at[l] >= 0)
       return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                     "einsum(): output subscript %c appears more than once in the output", letter(l));
-    if (l != DOTS && !q->count[l])
-      return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                     "einsum(): output subscript %c does not appear in the equation for any input operand",
+                     "einsum(): output subscript %c appears more than once in the output",
                      letter(l));
+    if (l != DOTS && !q->count[l])
+      return dl_fail(
+          DL_RuntimeError, DL_E_ARGUMENT,
+          "einsum(): output subscript %c does not appear in the equation for any input operand",
+          letter(l));
     place(q, l);
   }
   q->nout = q->ntotal;
@@ -128,20 +138,23 @@ static dl_status lay_out(equation *q) {
   for (int l = 0; l < LETTERS; l++)
     if (q->count[l] && q->at[l] < 0) place(q, l);
   if (q->ntotal > DL_MAXDIM)
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "einsum(): more than %d dimensions in all", DL_MAXDIM);
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "einsum(): more than %d dimensions in all",
+                   DL_MAXDIM);
   return DL_OK;
 }
 
-/* ---- operands in the common layout ------------------------------------------------------------- */
+/* ---- operands in the common layout --------------------------------------------------------- */
 /* A repeated letter: its diagonal, appended as the last dim; `label` follows the dims. */
 static dl_tensor *diagonal(dl_ex *e, dl_tensor *t, int *label, int k) {
   for (int a = 0; t && a < t->ndim; a++)
     for (int b = a + 1; t && b < t->ndim; b++) {
       if (label[a] != label[b] || label[a] < 0) continue;
       if (t->size[a] != t->size[b]) {
-        e->st = dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                        "einsum(): subscript %c is repeated for operand %d but the sizes don't match, %lld != "
-                        "%lld", letter(label[a]), k, (long long)t->size[b], (long long)t->size[a]);
+        e->st = dl_fail(
+            DL_RuntimeError, DL_E_SHAPE,
+            "einsum(): subscript %c is repeated for operand %d but the sizes don't match, %lld != "
+            "%lld",
+            letter(label[a]), k, (long long)t->size[b], (long long)t->size[a]);
         return NULL;
       }
       int l = label[a], n = t->ndim;
@@ -196,28 +209,37 @@ static dl_status broadcastable(const equation *q, dl_tensor *const *t) {
       int l = 0;
       while (l < LETTERS && q->at[l] != d) l++;
       if (l == LETTERS)
-        return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                       "einsum(): dimension %d covered by ellipsis in operand %d has size %lld which does not "
-                       "broadcast with previously seen size %lld",
-                       d - q->at[DOTS], k, (long long)s, (long long)size[d]);
-      return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                     "einsum(): subscript %c has size %lld for operand %d which does not broadcast with "
-                     "previously seen size %lld", letter(l), (long long)s, k, (long long)size[d]);
+        return dl_fail(
+            DL_RuntimeError, DL_E_SHAPE,
+            "einsum(): dimension %d covered by ellipsis in operand %d has size %lld which does not "
+            "broadcast with previously seen size %lld",
+            d - q->at[DOTS], k, (long long)s, (long long)size[d]);
+      return dl_fail(
+          DL_RuntimeError, DL_E_SHAPE,
+          "einsum(): subscript %c has size %lld for operand %d which does not broadcast with "
+          "previously seen size %lld",
+          letter(l), (long long)s, k, (long long)size[d]);
     }
   }
   return DL_OK;
 }
 
-/* ---- contraction ------------------------------------------------------------------------------------ */
+/* ---- contraction --------------------------------------------------------------------------- */
 /* Kinds of dim in a product of two: in both and kept, left only, right only, summed. */
 enum { BOTH, LEFT, RIGHT, SUMMED, KINDS };
-typedef struct split { int64_t order[DL_MAXDIM], product[KINDS]; int n[KINDS], list[KINDS][DL_MAXDIM]; } split;
+typedef struct split {
+  int64_t order[DL_MAXDIM], product[KINDS];
+  int n[KINDS], list[KINDS][DL_MAXDIM];
+} split;
 
 static void sort_dims(const dl_tensor *a, const dl_tensor *b, uint32_t sum, split *s) {
   memset(s, 0, sizeof *s);
   for (int k = 0; k < KINDS; k++) s->product[k] = 1;
   for (int d = 0; d < a->ndim; d++) {
-    int k = sum & (1u << d) ? SUMMED : a->size[d] != 1 && b->size[d] != 1 ? BOTH : b->size[d] == 1 ? LEFT : RIGHT;
+    int k = sum & (1u << d)                      ? SUMMED
+            : a->size[d] != 1 && b->size[d] != 1 ? BOTH
+            : b->size[d] == 1                    ? LEFT
+                                                 : RIGHT;
     s->list[k][s->n[k]++] = d;
     s->product[k] *= a->size[d] > b->size[d] ? a->size[d] : b->size[d] == 0 ? 0 : b->size[d];
     if (a->size[d] == 0 || b->size[d] == 0) s->product[k] = 0;
@@ -226,8 +248,10 @@ static void sort_dims(const dl_tensor *a, const dl_tensor *b, uint32_t sum, spli
 
 /* t as (both, own, summed) or (both, summed, own) */
 static dl_tensor *matrix(dl_ex *e, dl_tensor *t, const split *s, int own, bool own_first) {
-  int kinds[KINDS] = {BOTH, own_first ? own : SUMMED, own_first ? SUMMED : own, own == LEFT ? RIGHT : LEFT};
-  int64_t order[DL_MAXDIM], size[3] = {s->product[BOTH], s->product[kinds[1]], s->product[kinds[2]]};
+  int kinds[KINDS] = {BOTH, own_first ? own : SUMMED, own_first ? SUMMED : own,
+                      own == LEFT ? RIGHT : LEFT};
+  int64_t order[DL_MAXDIM],
+      size[3] = {s->product[BOTH], s->product[kinds[1]], s->product[kinds[2]]};
   int n = 0;
   for (int k = 0; k < KINDS; k++)
     for (int i = 0; i < s->n[kinds[k]]; i++) order[n++] = s->list[kinds[k]][i];

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* ---- shared checks ----------------------------------------------------------------------------- */
+/* ---- shared checks ------------------------------------------------------------------------- */
 static bool is(const dl_arg *a, const char *word) { return strcmp(a->s, word) == 0; }
 
 static dl_status check_reduction(const dl_arg *a) {
@@ -32,8 +32,10 @@ static dl_status pair(dl_ex *e, const dl_arg *arg, dl_tensor *out[2]) {
   if (same_size(x, t)) return DL_OK;
   char a[160], b[160];
   dl_warn(true, "UserWarning",
-          "Using a target size (torch.Size(%s)) that is different to the input size (torch.Size(%s)). This will "
-          "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+          "Using a target size (torch.Size(%s)) that is different to the input size "
+          "(torch.Size(%s)). This will "
+          "likely lead to incorrect results due to broadcasting. Please ensure they have the same "
+          "size.",
           dl_sizes_str(t->ndim, t->size, b, sizeof b), dl_sizes_str(x->ndim, x->size, a, sizeof a));
   dl_meta m = {.ndim = x->ndim};
   memcpy(m.size, x->size, x->ndim * sizeof *m.size);
@@ -44,7 +46,7 @@ static dl_status pair(dl_ex *e, const dl_arg *arg, dl_tensor *out[2]) {
   return e->st;
 }
 
-/* ---- regression ------------------------------------------------------------------------------------ */
+/* ---- regression ---------------------------------------------------------------------------- */
 dl_status dl_comp_mse_loss(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
   dl_tensor *p[2];
   DL_TRY(pair(e, arg, p));
@@ -69,7 +71,8 @@ dl_status dl_comp_smooth_l1_loss(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
   DL_TRY(check_reduction(&arg[2]));
   double beta = dl_arg_f(&arg[3]);
   if (beta < 0)
-    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "smooth_l1_loss does not support negative values for beta.");
+    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
+                   "smooth_l1_loss does not support negative values for beta.");
   if (beta == 0) return dl_ex_return(e, absolute(e, p, &arg[2]), out);
   return dl_ex_return(e, EX(e, _smooth_l1_loss, T(p[0]), T(p[1]), arg[2], F(beta)), out);
 }
@@ -80,11 +83,12 @@ dl_status dl_comp_huber_loss(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
   DL_TRY(check_reduction(&arg[2]));
   double delta = dl_arg_f(&arg[3]);
   if (!(delta > 0))
-    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "huber_loss does not support non-positive values for delta.");
+    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
+                   "huber_loss does not support non-positive values for delta.");
   return dl_ex_return(e, EX(e, _huber_loss, T(p[0]), T(p[1]), arg[2], F(delta)), out);
 }
 
-/* ---- binary cross entropy ------------------------------------------------------------------------------ */
+/* ---- binary cross entropy ------------------------------------------------------------------ */
 /* An optional weight in the size of t, which it must not enlarge. */
 static dl_tensor *spread(dl_ex *e, const dl_arg *w, const dl_tensor *t, bool weight_first) {
   if (!dl_arg_given(w) || e->st != DL_OK) return NULL;
@@ -103,7 +107,8 @@ static dl_status weight_fits(const dl_tensor *t, const dl_tensor *w) {
     int64_t n = w->size[w->ndim - d], m = t->size[t->ndim - d];
     if (n != 1 && m != 1 && n != m)
       return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                     "Attempting to broadcast a dimension of length %lld at -%d! Mismatching argument at index 1 "
+                     "Attempting to broadcast a dimension of length %lld at -%d! Mismatching "
+                     "argument at index 1 "
                      "had torch.Size(%s); but expected shape should be broadcastable to %s",
                      (long long)n, d, dl_sizes_str(w->ndim, w->size, a, sizeof a),
                      dl_sizes_str(t->ndim, t->size, b, sizeof b));
@@ -113,11 +118,14 @@ static dl_status weight_fits(const dl_tensor *t, const dl_tensor *w) {
 
 static dl_status sizes_differ(const char *fmt_class, const dl_tensor *t, const dl_tensor *x) {
   char a[160], b[160];
-  return dl_fail(DL_ValueError, DL_E_SHAPE, fmt_class[0] == 'U'
-                 ? "Using a target size (torch.Size(%s)) that is different to the input size (torch.Size(%s)) is "
-                   "deprecated. Please ensure they have the same size."
-                 : "Target size (torch.Size(%s)) must be the same as input size (torch.Size(%s))",
-                 dl_sizes_str(t->ndim, t->size, a, sizeof a), dl_sizes_str(x->ndim, x->size, b, sizeof b));
+  return dl_fail(
+      DL_ValueError, DL_E_SHAPE,
+      fmt_class[0] == 'U'
+          ? "Using a target size (torch.Size(%s)) that is different to the input size "
+            "(torch.Size(%s)) is "
+            "deprecated. Please ensure they have the same size."
+          : "Target size (torch.Size(%s)) must be the same as input size (torch.Size(%s))",
+      dl_sizes_str(t->ndim, t->size, a, sizeof a), dl_sizes_str(x->ndim, x->size, b, sizeof b));
 }
 
 dl_status dl_comp_binary_cross_entropy(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
@@ -137,7 +145,7 @@ dl_status dl_comp_binary_cross_entropy_with_logits(dl_ex *e, const dl_arg *arg, 
   return dl_ex_return(e, EX(e, _bce_logits_loss, T(x), T(t), T(w), T(pw), arg[3]), out);
 }
 
-/* ---- kl_div: target * (log target - input), input being log-probabilities ---------------------------------- */
+/* ---- kl_div: target * (log target - input), input being log-probabilities ------------------ */
 static dl_tensor *kl(dl_ex *e, dl_tensor *x, dl_tensor *t, bool log_target) {
   if (log_target) return EX(e, mul, T(EX(e, exp, T(t))), T(EX(e, sub, T(t), T(x))));
   dl_tensor *zero = EX(e, eq, T(t), I(0));
@@ -150,8 +158,10 @@ dl_status dl_comp_kl_div(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
   bool batch = is(&arg[2], "batchmean");
   if (is(&arg[2], "mean"))
     dl_warn(true, "UserWarning",
-            "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' "
-            "divides only by the batch size, and aligns with the KL div math definition.'mean' will be changed "
+            "reduction: 'mean' divides the total loss by both the batch size and the support "
+            "size.'batchmean' "
+            "divides only by the batch size, and aligns with the KL div math definition.'mean' "
+            "will be changed "
             "to behave the same as 'batchmean' in the next major release.");
   if (!batch) DL_TRY(check_reduction(&arg[2]));
   dl_tensor *y = kl(e, x, t, arg[3].i);
@@ -160,13 +170,14 @@ dl_status dl_comp_kl_div(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
   return dl_ex_return(e, y, out);
 }
 
-/* ---- nll and cross entropy ------------------------------------------------------------------------------------ */
+/* ---- nll and cross entropy ----------------------------------------------------------------- */
 /* logp (N,C), (C) or (N,C,d1…), target without the class dim */
 static dl_tensor *nll(dl_ex *e, dl_tensor *logp, dl_tensor *t, const dl_arg *w, const dl_arg *how,
                       const dl_arg *ignore) {
   if (e->st != DL_OK) return NULL;
   if (logp->ndim < 1) {
-    e->st = dl_fail(DL_ValueError, DL_E_SHAPE, "Expected 1 or more dimensions (got %d)", logp->ndim);
+    e->st = dl_fail(DL_ValueError, DL_E_SHAPE, "Expected 1 or more dimensions (got %d)",
+                    logp->ndim);
     return NULL;
   }
   if (logp->ndim != 1 && (t->ndim == 0 || logp->size[0] != t->size[0])) {
@@ -183,7 +194,8 @@ static dl_tensor *nll(dl_ex *e, dl_tensor *logp, dl_tensor *t, const dl_arg *w, 
   if (!dl_sizes_equal(t->ndim, t->size, logp->ndim - 1, want)) {
     char a[160], b[160];
     e->st = dl_fail(DL_RuntimeError, DL_E_SHAPE, "Expected target size %s, got %s",
-                    dl_sizes_str(logp->ndim - 1, want, a, sizeof a), dl_sizes_str(t->ndim, t->size, b, sizeof b));
+                    dl_sizes_str(logp->ndim - 1, want, a, sizeof a),
+                    dl_sizes_str(t->ndim, t->size, b, sizeof b));
     return NULL;
   }
   int64_t image[4] = {n, c, 1, inner}, classes[3] = {n, 1, inner};
@@ -212,10 +224,12 @@ static dl_status soft_checks(const dl_tensor *x, const dl_tensor *t, const dl_te
                    "Expected floating point type for target with class probabilities, got %s",
                    dl_dtypes[t->dtype].scalar);
   if (ignore->i >= 0)
-    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "ignore_index is not supported for floating point target");
+    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
+                   "ignore_index is not supported for floating point target");
   if (w && (w->ndim != 1 || w->numel != x->size[dim]))
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "cross_entropy: weight tensor should be defined either for all %lld classes or no classes but "
+                   "cross_entropy: weight tensor should be defined either for all %lld classes or "
+                   "no classes but "
                    "got weight tensor of shape: %s",
                    (long long)x->size[dim], dl_sizes_str(w->ndim, w->size, a, sizeof a));
   return DL_OK;
@@ -261,14 +275,16 @@ dl_status dl_comp_cross_entropy(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
   double smooth = dl_arg_f(&arg[5]);
   DL_TRY(check_reduction(&arg[4]));
   if (!(smooth >= 0 && smooth <= 1))
-    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "label_smoothing must be between 0.0 and 1.0. Got: %g", smooth);
+    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
+                   "label_smoothing must be between 0.0 and 1.0. Got: %g", smooth);
   if (same_size(x, t)) return dl_ex_return(e, soft_targets(e, arg, smooth), out);
   int dim = x->ndim <= 1 ? 0 : 1;
   dl_tensor *logp = EX(e, log_softmax, T(x), I(dim));
   dl_tensor *y = nll(e, logp, t, &arg[2], &arg[4], &arg[3]);
   if (smooth > 0 && y) {
     dl_tensor *s = smooth_part(e, logp, arg);
-    y = EX(e, add, T(EX(e, mul, T(y), F(1 - smooth))), T(EX(e, mul, T(s), F(smooth / (double)x->size[dim]))));
+    y = EX(e, add, T(EX(e, mul, T(y), F(1 - smooth))),
+           T(EX(e, mul, T(s), F(smooth / (double)x->size[dim]))));
   }
   return dl_ex_return(e, y, out);
 }

@@ -1,13 +1,14 @@
 /* comp_matmul.c -- composites of the section "matrix products" (einsum has its own file)
  *
- * matmul folds batches into rows where PyTorch does, so that results, grad_fn names and errors agree.
+ * matmul folds batches into rows where PyTorch does, so that results, grad_fn names and errors
+ * agree.
  *
  * SOURCE ATen/native/LinearAlgebra.cpp (should_fold, _matmul_impl), Linear.cpp. */
 #include "op/op.h"
 
 #include <string.h>
 
-/* ---- matmul ---------------------------------------------------------------------------------- */
+/* ---- matmul -------------------------------------------------------------------------------- */
 /* Is viewing t as (-1, last) free? */
 static bool rows_merge(const dl_tensor *t) {
   for (int d = 0; d + 2 < t->ndim; d++)
@@ -29,7 +30,8 @@ static dl_tensor *swap_last(dl_ex *e, dl_tensor *t) { return EX(e, transpose, T(
 
 static dl_tensor *fold(dl_ex *e, dl_tensor *a, dl_tensor *b) {
   bool swapped = a->ndim < b->ndim;
-  dl_tensor *x = swapped ? swap_last(e, b) : a, *y = swapped ? (a->ndim == 2 ? EX(e, t, T(a)) : a) : b;
+  dl_tensor *x = swapped ? swap_last(e, b) : a,
+            *y = swapped ? (a->ndim == 2 ? EX(e, t, T(a)) : a) : b;
   if (e->st != DL_OK) return NULL;
   int n = x->ndim;
   int64_t size[DL_MAXDIM], rows = 1;
@@ -44,7 +46,8 @@ static dl_tensor *fold(dl_ex *e, dl_tensor *a, dl_tensor *b) {
 }
 
 /* t expanded to batch dims `lead` and flattened to (batch, rows, cols) */
-static dl_tensor *as_batch(dl_ex *e, dl_tensor *t, const dl_meta *lead, int64_t rows, int64_t cols) {
+static dl_tensor *as_batch(dl_ex *e, dl_tensor *t, const dl_meta *lead, int64_t rows,
+                           int64_t cols) {
   int64_t size[DL_MAXDIM + 2], n = lead->ndim, batch = 1;
   for (int d = 0; d < n; d++) batch *= size[d] = lead->size[d];
   if (t->ndim == 1) size[n] = t->size[0];
@@ -86,19 +89,22 @@ dl_status dl_comp_matmul(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
   dl_tensor *a = arg[0].t, *b = arg[1].t;
   if (a->ndim == 0 || b->ndim == 0)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "both arguments to matmul need to be at least 1D, but they are %dD and %dD", a->ndim, b->ndim);
+                   "both arguments to matmul need to be at least 1D, but they are %dD and %dD",
+                   a->ndim, b->ndim);
   return dl_ex_return(e, product(e, a, b), out);
 }
 
-/* ---- linear: input (*, in) @ weight (out, in).T + bias (out) ------------------------------------- */
+/* ---- linear: input (*, in) @ weight (out, in).T + bias (out) ------------------------------- */
 dl_status dl_comp_linear(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
   dl_tensor *x = arg[0].t, *w = arg[1].t, *bias = dl_arg_given(&arg[2]) ? arg[2].t : NULL;
   if (w->ndim > 2 || (bias && w->ndim != 2 && w->ndim != 1))
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "linear(): weight must be a matrix, got %d-D tensor", w->ndim);
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
+                   "linear(): weight must be a matrix, got %d-D tensor", w->ndim);
   dl_tensor *wt = EX(e, t, T(w));
   if (bias && x->ndim == 2) return dl_ex_return(e, EX(e, addmm, T(bias), T(x), T(wt)), out);
   if (bias && x->ndim == 3 && x->contig && w->ndim == 2) {
-    int64_t size[3] = {x->size[0], x->size[1], w->size[0]}, flat[2] = {size[0] * size[1], x->size[2]};
+    int64_t size[3] = {x->size[0], x->size[1], w->size[0]},
+            flat[2] = {size[0] * size[1], x->size[2]};
     dl_tensor *y = EX(e, addmm, T(bias), T(EX(e, view, T(x), L(flat, 2))), T(wt));
     return dl_ex_return(e, EX(e, view, T(y), L(size, 3)), out);
   }
@@ -107,7 +113,7 @@ dl_status dl_comp_linear(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
   return dl_ex_return(e, y, out);
 }
 
-/* ---- the rest ------------------------------------------------------------------------------------------ */
+/* ---- the rest ------------------------------------------------------------------------------ */
 dl_status dl_comp_outer(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
   const dl_tensor *a = arg[0].t, *b = arg[1].t;
   if (a->ndim != 1 || b->ndim != 1)
@@ -117,9 +123,9 @@ dl_status dl_comp_outer(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
   return dl_ex_return(e, EX(e, mul, T(EX(e, reshape, arg[0], L(column, 2))), arg[1]), out);
 }
 
-/* ---- tensordot: contracted dims last in a, first in b, then one product ---------------------------------- */
-static dl_status contracted(const dl_tensor *a, const dl_tensor *b, const dl_arg *da, const dl_arg *db,
-                            uint32_t mask[2]) {
+/* ---- tensordot: contracted dims last in a, first in b, then one product -------------------- */
+static dl_status contracted(const dl_tensor *a, const dl_tensor *b, const dl_arg *da,
+                            const dl_arg *db, uint32_t mask[2]) {
   if (da->n != db->n)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE, "both dimension lists should have same length");
   DL_TRY(da->n ? dl_dims_mask(da, a->ndim, &mask[0]) : DL_OK);
@@ -129,19 +135,21 @@ static dl_status contracted(const dl_tensor *a, const dl_tensor *b, const dl_arg
     DL_TRY(dl_wrap_dim(da->is[i], a->ndim, &x));
     DL_TRY(dl_wrap_dim(db->is[i], b->ndim, &y));
     if (a->size[x] != b->size[y])
-      return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                     "contracted dimensions need to match, but first has size %lld in dim %lld and second has "
-                     "size %lld in dim %lld",
-                     (long long)a->size[x], (long long)da->is[i], (long long)b->size[y], (long long)db->is[i]);
+      return dl_fail(
+          DL_RuntimeError, DL_E_SHAPE,
+          "contracted dimensions need to match, but first has size %lld in dim %lld and second has "
+          "size %lld in dim %lld",
+          (long long)a->size[x], (long long)da->is[i], (long long)b->size[y], (long long)db->is[i]);
   }
   return DL_OK;
 }
 
 /* The dims not in mask, then (or before) the listed ones; sizes of the free dims go to size[]. */
-static dl_tensor *to_matrix(dl_ex *e, dl_tensor *t, const dl_arg *dims, uint32_t mask, bool free_first,
-                            int64_t *size, int *n) {
+static dl_tensor *to_matrix(dl_ex *e, dl_tensor *t, const dl_arg *dims, uint32_t mask,
+                            bool free_first, int64_t *size, int *n) {
   int64_t order[DL_MAXDIM] = {0}, rows = 1, cols = 1;
-  int nfree = t->ndim - dims->n, at_free = free_first ? 0 : dims->n, at_sum = free_first ? nfree : 0;
+  int nfree = t->ndim - dims->n, at_free = free_first ? 0 : dims->n,
+      at_sum = free_first ? nfree : 0;
   for (int d = 0; d < t->ndim; d++)
     if (!(mask & (1u << d))) order[at_free++] = d, rows *= size[(*n)++] = t->size[d];
   for (int i = 0; i < dims->n; i++) {
@@ -160,7 +168,8 @@ dl_status dl_comp_tensordot(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
   int n = 0;
   DL_TRY(contracted(a, b, &arg[2], &arg[3], mask));
   if (a->ndim + b->ndim - 2 * arg[2].n > DL_MAXDIM)
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "tensordot: the result would have more than %d dimensions", DL_MAXDIM);
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
+                   "tensordot: the result would have more than %d dimensions", DL_MAXDIM);
   dl_tensor *x = to_matrix(e, a, &arg[2], mask[0], true, size, &n);
   dl_tensor *y = to_matrix(e, b, &arg[3], mask[1], false, size, &n);
   return dl_ex_return(e, EX(e, reshape, T(EX(e, mm, T(x), T(y))), L(size, n)), out);

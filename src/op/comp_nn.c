@@ -9,14 +9,15 @@
 
 static const int64_t zero_dim = 0;
 
-/* ---- convolution: an input without a batch gets one ------------------------------------------- */
+/* ---- convolution: an input without a batch gets one ---------------------------------------- */
 static dl_status conv(dl_ex *e, const dl_arg *arg, int dim, dl_tensor **out) {
   dl_tensor *x = arg[0].t, *b = dl_arg_given(&arg[2]) ? arg[2].t : NULL;
   char buf[160];
   if (x->ndim != dim + 1 && x->ndim != dim + 2)
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "Expected %dD (unbatched) or %dD (batched) input to conv%dd, but got input of size: %s",
-                   dim + 1, dim + 2, dim, STR(x, buf));
+    return dl_fail(
+        DL_RuntimeError, DL_E_SHAPE,
+        "Expected %dD (unbatched) or %dD (batched) input to conv%dd, but got input of size: %s",
+        dim + 1, dim + 2, dim, STR(x, buf));
   bool single = x->ndim == dim + 1;
   if (single) x = EX(e, unsqueeze, T(x), I(0));
   dl_tensor *y = EX(e, convolution, T(x), arg[1], T(b), arg[3], arg[4], arg[5], arg[6]);
@@ -24,10 +25,14 @@ static dl_status conv(dl_ex *e, const dl_arg *arg, int dim, dl_tensor **out) {
   return dl_ex_return(e, y, out);
 }
 
-dl_status dl_comp_conv2d(dl_ex *e, const dl_arg *arg, dl_tensor **out) { return conv(e, arg, 2, out); }
-dl_status dl_comp_conv1d(dl_ex *e, const dl_arg *arg, dl_tensor **out) { return conv(e, arg, 1, out); }
+dl_status dl_comp_conv2d(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
+  return conv(e, arg, 2, out);
+}
+dl_status dl_comp_conv1d(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
+  return conv(e, arg, 1, out);
+}
 
-/* ---- pooling --------------------------------------------------------------------------------------- */
+/* ---- pooling ------------------------------------------------------------------------------- */
 dl_status dl_comp_max_pool2d(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
   dl_tensor *y = EX(e, max_pool2d_with_indices, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
   return dl_ex_return(e, y, out);
@@ -38,17 +43,21 @@ static dl_status adaptive_checks(const dl_tensor *x, const dl_arg *size) {
   if (size->n != 2)
     return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "adaptive_avg_pool2d: output_size must be 2");
   if (size->is[0] < 0 || size->is[1] < 0)
-    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                   "adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0 but "
-                   "received {%lld, %lld}", (long long)size->is[0], (long long)size->is[1]);
+    return dl_fail(
+        DL_RuntimeError, DL_E_ARGUMENT,
+        "adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0 but "
+        "received {%lld, %lld}",
+        (long long)size->is[0], (long long)size->is[1]);
   if (x->ndim != 3 && x->ndim != 4)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
                    "adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got %s", STR(x, buf));
   for (int d = x->ndim - 3; d < x->ndim; d++)
     if (x->size[d] == 0 && d > 0)
-      return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                     "adaptive_avg_pool2d(): Expected input to have non-zero size for non-batch dimensions, "
-                     "but input has sizes %s with dimension %d being empty", STR(x, buf), d);
+      return dl_fail(
+          DL_RuntimeError, DL_E_SHAPE,
+          "adaptive_avg_pool2d(): Expected input to have non-zero size for non-batch dimensions, "
+          "but input has sizes %s with dimension %d being empty",
+          STR(x, buf), d);
   return DL_OK;
 }
 
@@ -61,14 +70,15 @@ dl_status dl_comp_adaptive_avg_pool2d(dl_ex *e, const dl_arg *arg, dl_tensor **o
   return dl_ex_return(e, y, out);
 }
 
-/* ---- batch norm ---------------------------------------------------------------------------------------- */
+/* ---- batch norm ---------------------------------------------------------------------------- */
 static dl_status enough_values(const dl_tensor *x) {
   int64_t n = x->ndim ? x->size[0] : 0;
   char buf[160];
   for (int d = 2; d < x->ndim; d++) n *= x->size[d];
   if (x->ndim < 2 || n != 1) return DL_OK;
   dl_fail(DL_ValueError, DL_E_SHAPE,
-          "Expected more than 1 value per channel when training, got input size torch.Size(%s)", STR(x, buf));
+          "Expected more than 1 value per channel when training, got input size torch.Size(%s)",
+          STR(x, buf));
   dl_note("one value has no variance: use a larger batch, or model:eval()");
   return DL_E_SHAPE;
 }
@@ -77,7 +87,8 @@ static dl_status enough_values(const dl_tensor *x) {
 static void update_running(dl_ex *e, const dl_arg *arg, dl_tensor *mean, dl_tensor *inv) {
   if (e->st != DL_OK) return;
   unsigned mode = dl_mode;
-  double n = (double)arg[0].t->numel / (double)mean->numel, m = dl_arg_f(&arg[6]), eps = dl_arg_f(&arg[7]);
+  double n = (double)arg[0].t->numel / (double)mean->numel, m = dl_arg_f(&arg[6]),
+         eps = dl_arg_f(&arg[7]);
   dl_mode |= DL_MODE_NO_GRAD;
   dl_tensor *var = EX(e, sub, T(EX(e, pow, T(inv), I(-2))), F(eps));
   var = EX(e, mul, T(var), F(n / (n - 1)));
@@ -102,39 +113,44 @@ dl_status dl_comp_batch_norm(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
   }
   bool apart = training && rm &&
                (!rm->contig || !rv->contig || rm->dtype != dl_compute_for((dl_dtype)rm->dtype));
-  dl_tensor *y = EX(e, native_batch_norm, arg[0], arg[3], arg[4], apart ? NIL : arg[1], apart ? NIL : arg[2],
-                    arg[5], arg[6], arg[7]);
+  dl_tensor *y = EX(e, native_batch_norm, arg[0], arg[3], arg[4], apart ? NIL : arg[1],
+                    apart ? NIL : arg[2], arg[5], arg[6], arg[7]);
   if (apart) update_running(e, arg, e->last.v[1], e->last.v[2]);
   return dl_ex_return(e, y, out);
 }
 
-/* ---- attention --------------------------------------------------------------------------------------------- */
+/* ---- attention ----------------------------------------------------------------------------- */
 static dl_status attention_checks(const dl_tensor *q, const dl_tensor *k, const dl_tensor *v,
                                   const dl_tensor *mask, bool causal) {
   if (q->dtype != k->dtype || q->dtype != v->dtype)
-    return dl_fail(DL_RuntimeError, DL_E_DTYPE,
-                   "Expected query, key, and value to have the same dtype, but got query.dtype: %s key.dtype: "
-                   "%s and value.dtype: %s instead.",
-                   dl_dtypes[q->dtype].cpp, dl_dtypes[k->dtype].cpp, dl_dtypes[v->dtype].cpp);
+    return dl_fail(
+        DL_RuntimeError, DL_E_DTYPE,
+        "Expected query, key, and value to have the same dtype, but got query.dtype: %s key.dtype: "
+        "%s and value.dtype: %s instead.",
+        dl_dtypes[q->dtype].cpp, dl_dtypes[k->dtype].cpp, dl_dtypes[v->dtype].cpp);
   if (q->ndim < 2 || k->ndim < 2 || v->ndim < 2)
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: %d "
-                   "key.dim: %d and value.dim: %d instead.", q->ndim, k->ndim, v->ndim);
+    return dl_fail(
+        DL_RuntimeError, DL_E_SHAPE,
+        "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: %d "
+        "key.dim: %d and value.dim: %d instead.",
+        q->ndim, k->ndim, v->ndim);
   if (mask && mask->dtype != DL_BOOL && mask->dtype != DL_F32 && mask->dtype != q->dtype)
     return dl_fail(DL_RuntimeError, DL_E_DTYPE,
                    "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
                    "attn_mask.dtype: %s and  query.dtype: %s instead.",
                    dl_dtypes[mask->dtype].cpp, dl_dtypes[q->dtype].cpp);
   if (mask && causal)
-    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                   "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
+    return dl_fail(
+        DL_RuntimeError, DL_E_ARGUMENT,
+        "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
   return DL_OK;
 }
 
 /* true where key j is after query i */
 static dl_tensor *future(dl_ex *e, const dl_tensor *scores) {
   const int64_t *size = scores->size + scores->ndim - 2;
-  dl_tensor *ones = EX(e, ones, L(size, 2), DT(DL_BOOL), (dl_arg){.tag = DL_A_DEVICE, .dev = scores->dev});
+  dl_tensor *ones = EX(e, ones, L(size, 2), DT(DL_BOOL),
+                       (dl_arg){.tag = DL_A_DEVICE, .dev = scores->dev});
   return EX(e, triu, T(ones), I(1));
 }
 
@@ -162,9 +178,11 @@ static dl_status group_heads(dl_ex *e, const dl_tensor *q, dl_tensor **k, dl_ten
   return e->st;
 }
 
-/* arg: query (…, L, E), key (…, S, E), value (…, S, Ev), attn_mask, dropout_p, is_causal, scale, enable_gqa */
+/* arg: query (…, L, E), key (…, S, E), value (…, S, Ev), attn_mask, dropout_p, is_causal, scale,
+ * enable_gqa */
 dl_status dl_comp_scaled_dot_product_attention(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
-  dl_tensor *q = arg[0].t, *k = arg[1].t, *v = arg[2].t, *mask = dl_arg_given(&arg[3]) ? arg[3].t : NULL;
+  dl_tensor *q = arg[0].t, *k = arg[1].t, *v = arg[2].t,
+            *mask = dl_arg_given(&arg[3]) ? arg[3].t : NULL;
   bool causal = arg[5].i;
   double p = dl_arg_f(&arg[4]), width = (double)q->size[q->ndim ? q->ndim - 1 : 0];
   DL_TRY(attention_checks(q, k, v, mask, causal));
@@ -175,8 +193,9 @@ dl_status dl_comp_scaled_dot_product_attention(dl_ex *e, const dl_arg *arg, dl_t
   if (causal && s) s = EX(e, masked_fill, T(s), T(future(e, s)), F(-INFINITY));
   if (mask && mask->dtype == DL_BOOL) {
     dl_tensor *hidden = EX(e, logical_not, T(mask));
-    s = EX(e, add, T(s), T(EX(e, masked_fill, T(EX(e, zeros_like, T(hidden), DT(q->dtype))), T(hidden),
-                              F(-INFINITY))));
+    s = EX(e, add, T(s),
+           T(EX(e, masked_fill, T(EX(e, zeros_like, T(hidden), DT(q->dtype))), T(hidden),
+                F(-INFINITY))));
   } else if (mask) {
     s = EX(e, add, T(s), T(mask));
   }
@@ -185,7 +204,7 @@ dl_status dl_comp_scaled_dot_product_attention(dl_ex *e, const dl_arg *arg, dl_t
   return dl_ex_return(e, EX(e, matmul, T(w), T(v)), out);
 }
 
-/* ---- embedding ------------------------------------------------------------------------------------------------ */
+/* ---- embedding ----------------------------------------------------------------------------- */
 /* Rows that are used and longer than max_norm are shortened in the table itself. */
 static void renorm(dl_ex *e, dl_tensor *weight, dl_tensor *index, double max, double p) {
   unsigned mode = dl_mode;

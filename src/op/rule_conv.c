@@ -10,16 +10,19 @@
 
 #define STR(t, buf) dl_sizes_str((t)->ndim, (t)->size, buf, sizeof buf)
 
-static dl_status shape_error(const char *text) { return dl_fail(DL_RuntimeError, DL_E_SHAPE, "%s", text); }
+static dl_status shape_error(const char *text) {
+  return dl_fail(DL_RuntimeError, DL_E_SHAPE, "%s", text);
+}
 
 /* The int list of one argument, one value repeated where one is given. */
 static dl_status spatial(const dl_arg *a, const char *name, int dim, int64_t out[2]) {
   if (a->n != 1 && a->n != dim) {
     char buf[160];
-    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                   "expected %s to be a single integer value or a list of %d values to match the convolution "
-                   "dimensions, but got %s=%s",
-                   name, dim, name, dl_sizes_str(a->n, a->is, buf, sizeof buf));
+    return dl_fail(
+        DL_RuntimeError, DL_E_ARGUMENT,
+        "expected %s to be a single integer value or a list of %d values to match the convolution "
+        "dimensions, but got %s=%s",
+        name, dim, name, dl_sizes_str(a->n, a->is, buf, sizeof buf));
   }
   for (int d = 0; d < dim; d++) out[d] = a->is[a->n == 1 ? 0 : d];
   return DL_OK;
@@ -44,30 +47,38 @@ static dl_status read_params(const dl_arg *arg, int dim, params *p) {
   if (any_below(p->padding, dim, 0)) return shape_error("negative padding is not supported");
   if (any_below(p->stride, dim, 1)) return shape_error("non-positive stride is not supported");
   if (any_below(p->dilation, dim, 1))
-    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "dilation should be greater than zero, but got %s",
+    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
+                   "dilation should be greater than zero, but got %s",
                    dl_sizes_str(dim, p->dilation, buf, sizeof buf));
   return DL_OK;
 }
 
-static dl_status check_channels(const dl_tensor *x, const dl_tensor *w, const dl_tensor *b, const params *p) {
+static dl_status check_channels(const dl_tensor *x, const dl_tensor *w, const dl_tensor *b,
+                                const params *p) {
   char bx[160], bw[160];
   long long g = p->groups;
   if (w->ndim != x->ndim)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "Expected %d-dimensional input for %d-dimensional weight %s, but got %d-dimensional input of "
+                   "Expected %d-dimensional input for %d-dimensional weight %s, but got "
+                   "%d-dimensional input of "
                    "size %s instead",
                    w->ndim, w->ndim, STR(w, bw), x->ndim, STR(x, bx));
   if (w->size[0] < g)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "Given groups=%lld, expected weight to be at least %lld at dimension 0, but got weight of size "
-                   "%s instead", g, g, STR(w, bw));
+                   "Given groups=%lld, expected weight to be at least %lld at dimension 0, but got "
+                   "weight of size "
+                   "%s instead",
+                   g, g, STR(w, bw));
   if (w->size[0] % g)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "Given groups=%lld, expected weight to be divisible by %lld at dimension 0, but got weight of "
-                   "size [%s] instead", g, g, STR(w, bw));
+                   "Given groups=%lld, expected weight to be divisible by %lld at dimension 0, but "
+                   "got weight of "
+                   "size [%s] instead",
+                   g, g, STR(w, bw));
   if (x->size[1] != w->size[1] * g) {
     dl_fail(DL_RuntimeError, DL_E_SHAPE,
-            "Given groups=%lld, weight of size %s, expected input%s to have %lld channels, but got %lld channels "
+            "Given groups=%lld, weight of size %s, expected input%s to have %lld channels, but got "
+            "%lld channels "
             "instead",
             g, STR(w, bw), STR(x, bx), (long long)(w->size[1] * g), (long long)x->size[1]);
     dl_note("channels are dim 1 of a batch (N, C, H, W), dim 0 of one image (C, H, W)");
@@ -75,7 +86,8 @@ static dl_status check_channels(const dl_tensor *x, const dl_tensor *w, const dl
   }
   if (b && (b->ndim != 1 || b->size[0] != w->size[0]))
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "Given weight of size %s, expected bias to be 1-dimensional with %lld elements, but got bias of "
+                   "Given weight of size %s, expected bias to be 1-dimensional with %lld elements, "
+                   "but got bias of "
                    "size %s instead",
                    STR(w, bw), (long long)w->size[0], STR(b, bx));
   return DL_OK;
@@ -100,16 +112,19 @@ static dl_status check_window(const dl_tensor *x, const dl_tensor *w, const para
   }
   if (!fits)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "Calculated padded input size per channel: %s. Kernel size: %s. Kernel size can't be greater "
+                   "Calculated padded input size per channel: %s. Kernel size: %s. Kernel size "
+                   "can't be greater "
                    "than actual input size",
                    times_str(p->dim, in, a, sizeof a), times_str(p->dim, kernel, b, sizeof b));
   if (zero)
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "kernel size should be greater than zero, but got kernel_height: %lld kernel_width: %lld",
-                   (long long)(p->dim > 1 ? w->size[2] : 1), (long long)w->size[1 + p->dim]);
+    return dl_fail(
+        DL_RuntimeError, DL_E_SHAPE,
+        "kernel size should be greater than zero, but got kernel_height: %lld kernel_width: %lld",
+        (long long)(p->dim > 1 ? w->size[2] : 1), (long long)w->size[1 + p->dim]);
   if (x->numel == 0 && x->size[0] && x->size[1])
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "Only zero batch or zero channel inputs are supported, but got input shape: %s", STR(x, s));
+                   "Only zero batch or zero channel inputs are supported, but got input shape: %s",
+                   STR(x, s));
   return DL_OK;
 }
 
@@ -121,14 +136,15 @@ static dl_status check_dtypes(const dl_tensor *x, const dl_tensor *w, const dl_t
     return DL_E_DTYPE;
   }
   if (w->dtype != x->dtype) {
-    dl_fail(DL_RuntimeError, DL_E_DTYPE, "expected scalar type %s but found %s", dl_dtypes[x->dtype].scalar,
-            dl_dtypes[w->dtype].scalar);
-    dl_note("input is %s, weight is %s; convert one", dl_dtypes[x->dtype].name, dl_dtypes[w->dtype].name);
+    dl_fail(DL_RuntimeError, DL_E_DTYPE, "expected scalar type %s but found %s",
+            dl_dtypes[x->dtype].scalar, dl_dtypes[w->dtype].scalar);
+    dl_note("input is %s, weight is %s; convert one", dl_dtypes[x->dtype].name,
+            dl_dtypes[w->dtype].name);
     return DL_E_DTYPE;
   }
   if (!dl_dtype_is_float((dl_dtype)x->dtype) && x->dtype != DL_I64)
-    return dl_fail(DL_NotImplementedError, DL_E_DTYPE, "\"slow_conv2d_cpu\" not implemented for '%s'",
-                   dl_dtypes[x->dtype].scalar);
+    return dl_fail(DL_NotImplementedError, DL_E_DTYPE,
+                   "\"slow_conv2d_cpu\" not implemented for '%s'", dl_dtypes[x->dtype].scalar);
   return DL_OK;
 }
 
@@ -139,13 +155,16 @@ dl_status dl_rule_convolution(dl_call *c) {
   if (w->ndim < 3) return shape_error("weight should have at least three dimensions");
   DL_TRY(read_params(&c->arg[3], w->ndim - 2, &p));
   if (w->ndim > 4)
-    return dl_fail(DL_NotImplementedError, DL_E_UNSUPPORTED, "convolution over %d dims is not implemented", w->ndim - 2);
+    return dl_fail(DL_NotImplementedError, DL_E_UNSUPPORTED,
+                   "convolution over %d dims is not implemented", w->ndim - 2);
   DL_TRY(check_channels(x, w, b, &p));
   DL_TRY(check_window(x, w, &p));
   DL_TRY(check_dtypes(x, w, b));
   int64_t size[4] = {x->size[0], w->size[0]};
   for (int d = 0; d < p.dim; d++)
-    size[2 + d] = (x->size[2 + d] + 2 * p.padding[d] - p.dilation[d] * (w->size[2 + d] - 1) - 1) / p.stride[d] + 1;
+    size[2 + d] = (x->size[2 + d] + 2 * p.padding[d] - p.dilation[d] * (w->size[2 + d] - 1) - 1) /
+                      p.stride[d] +
+                  1;
   dl_call_out(c, 0, (dl_dtype)x->dtype, 2 + p.dim, size);
   c->compute = dl_compute_for((dl_dtype)x->dtype);
   return DL_OK;

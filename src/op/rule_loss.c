@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* ---- pair losses: the result has the inputs' shape, or is one number ------------------------------ */
+/* ---- pair losses: the result has the inputs' shape, or is one number ----------------------- */
 static void pair_out(dl_call *c, dl_dtype d, const char *reduction) {
   const dl_tensor *x = c->in[0];
   if (strcmp(reduction, "none") == 0) dl_call_out(c, 0, d, x->ndim, x->size);
@@ -17,7 +17,9 @@ dl_status dl_rule_pair_loss(dl_call *c) {
   dl_dtype d = dl_promote((dl_dtype)c->in[0]->dtype, (dl_dtype)c->in[1]->dtype);
   if (!dl_dtype_is_float(d))
     return dl_fail(DL_NotImplementedError, DL_E_DTYPE, "\"%s_cpu\" not implemented for '%s'",
-                   strstr(c->op->id, "mse") ? "mse" : strstr(c->op->id, "huber") ? "huber" : "smooth_l1",
+                   strstr(c->op->id, "mse")     ? "mse"
+                   : strstr(c->op->id, "huber") ? "huber"
+                                                : "smooth_l1",
                    dl_dtypes[d].scalar);
   pair_out(c, d, c->arg[2].s);
   return DL_OK;
@@ -27,11 +29,11 @@ dl_status dl_rule_bce_loss(dl_call *c) {
   const dl_tensor *x = c->in[0], *t = c->in[1];
   const dl_arg *last = &c->arg[c->schema->nparam - 1];
   if (x->dtype == t->dtype && !dl_dtype_is_float((dl_dtype)x->dtype))
-    return dl_fail(DL_NotImplementedError, DL_E_DTYPE, "\"binary_cross_entropy\" not implemented for '%s'",
-                   dl_dtypes[x->dtype].scalar);
+    return dl_fail(DL_NotImplementedError, DL_E_DTYPE,
+                   "\"binary_cross_entropy\" not implemented for '%s'", dl_dtypes[x->dtype].scalar);
   if (x->dtype != t->dtype) {
-    dl_fail(DL_RuntimeError, DL_E_DTYPE, "Found dtype %s but expected %s", dl_dtypes[t->dtype].scalar,
-            dl_dtypes[x->dtype].scalar);
+    dl_fail(DL_RuntimeError, DL_E_DTYPE, "Found dtype %s but expected %s",
+            dl_dtypes[t->dtype].scalar, dl_dtypes[x->dtype].scalar);
     dl_note("targets of binary cross entropy are floating, as the input: target:to(input.dtype)");
     return DL_E_DTYPE;
   }
@@ -43,11 +45,13 @@ dl_status dl_rule_bce_loss(dl_call *c) {
 dl_status dl_rule_bce_logits_loss(dl_call *c) {
   dl_dtype d = dl_result_type(c), t = (dl_dtype)c->in[1]->dtype;
   if (!dl_dtype_is_float((dl_dtype)c->in[0]->dtype))
-    return dl_fail(DL_NotImplementedError, DL_E_DTYPE, "\"log_sigmoid_cpu\" not implemented for '%s'",
+    return dl_fail(DL_NotImplementedError, DL_E_DTYPE,
+                   "\"log_sigmoid_cpu\" not implemented for '%s'",
                    dl_dtypes[c->in[0]->dtype].scalar);
   if (!dl_dtype_is_float(t)) {
-    dl_fail(DL_RuntimeError, DL_E_DTYPE, "result type %s can't be cast to the desired output type %s",
-            dl_dtypes[d].scalar, dl_dtypes[t].scalar);
+    dl_fail(DL_RuntimeError, DL_E_DTYPE,
+            "result type %s can't be cast to the desired output type %s", dl_dtypes[d].scalar,
+            dl_dtypes[t].scalar);
     dl_note("targets are floating: target:to(input.dtype)");
     return DL_E_DTYPE;
   }
@@ -55,12 +59,14 @@ dl_status dl_rule_bce_logits_loss(dl_call *c) {
   return DL_OK;
 }
 
-/* ---- nll ------------------------------------------------------------------------------------------- */
+/* ---- nll ----------------------------------------------------------------------------------- */
 static dl_status size_mismatch(int spatial, const dl_tensor *x, const dl_tensor *t) {
   char a[160], b[160];
-  return dl_fail(DL_RuntimeError, DL_E_SHAPE, !spatial ? "size mismatch (got input: %s, target: %s)"
-                                                             : "size mismatch (got input: %s , target: %s",
-                 dl_sizes_str(x->ndim, x->size, a, sizeof a), dl_sizes_str(t->ndim, t->size, b, sizeof b));
+  return dl_fail(DL_RuntimeError, DL_E_SHAPE,
+                 !spatial ? "size mismatch (got input: %s, target: %s)"
+                          : "size mismatch (got input: %s , target: %s",
+                 dl_sizes_str(x->ndim, x->size, a, sizeof a),
+                 dl_sizes_str(t->ndim, t->size, b, sizeof b));
 }
 
 static dl_status nll_target(const dl_tensor *t) {
@@ -76,10 +82,11 @@ static dl_status nll_weight(const dl_tensor *x, const dl_tensor *w) {
   char a[160];
   if (!w) return DL_OK;
   if (w->ndim != 1 || w->numel != classes)
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "weight tensor should be defined either for all %lld classes or no classes but got weight "
-                   "tensor of shape: %s",
-                   (long long)classes, dl_sizes_str(w->ndim, w->size, a, sizeof a));
+    return dl_fail(
+        DL_RuntimeError, DL_E_SHAPE,
+        "weight tensor should be defined either for all %lld classes or no classes but got weight "
+        "tensor of shape: %s",
+        (long long)classes, dl_sizes_str(w->ndim, w->size, a, sizeof a));
   if (w->dtype != x->dtype)
     return dl_fail(DL_RuntimeError, DL_E_DTYPE, "expected scalar type %s but found %s",
                    dl_dtypes[x->dtype].scalar, dl_dtypes[w->dtype].scalar);
@@ -105,9 +112,11 @@ dl_status dl_rule_nll_loss(dl_call *c) {
   if (x->ndim < 1 || x->ndim > 2)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE, "input tensor should be 1D or 2D");
   if (t->ndim > 1)
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "0D or 1D target tensor expected, multi-target not supported");
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
+                   "0D or 1D target tensor expected, multi-target not supported");
   if (x->ndim == 1 && t->numel != 1)
-    return dl_fail(DL_ValueError, DL_E_SHAPE, "For 1D input, 1D target must have size 1, but got target size: %lld",
+    return dl_fail(DL_ValueError, DL_E_SHAPE,
+                   "For 1D input, 1D target must have size 1, but got target size: %lld",
                    (long long)t->numel);
   if (x->ndim == 2 && x->size[0] != (t->ndim ? t->size[0] : 1)) return size_mismatch(0, x, t);
   return nll_out(c);
@@ -116,11 +125,15 @@ dl_status dl_rule_nll_loss(dl_call *c) {
 dl_status dl_rule_nll_loss2d(dl_call *c) {
   const dl_tensor *x = c->in[0], *t = c->in[1];
   if (t->ndim != 3)
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "only batches of spatial targets supported (3D tensors) but got targets of dimension: %d", t->ndim);
+    return dl_fail(
+        DL_RuntimeError, DL_E_SHAPE,
+        "only batches of spatial targets supported (3D tensors) but got targets of dimension: %d",
+        t->ndim);
   if (x->ndim != 4)
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "only batches of spatial inputs supported (4D tensors), but got input of dimension: %d", x->ndim);
+    return dl_fail(
+        DL_RuntimeError, DL_E_SHAPE,
+        "only batches of spatial inputs supported (4D tensors), but got input of dimension: %d",
+        x->ndim);
   if (x->size[0] != t->size[0] || x->size[2] != t->size[1] || x->size[3] != t->size[2])
     return size_mismatch(1, x, t);
   return nll_out(c);
@@ -136,18 +149,20 @@ dl_status dl_rule_nll_loss_bwd(dl_call *c) {
   return DL_OK;
 }
 
-/* ---- optimizer steps: the result is the parameter ---------------------------------------------------- */
+/* ---- optimizer steps: the result is the parameter ------------------------------------------ */
 dl_status dl_rule_optim(dl_call *c) {
   const dl_tensor *p = c->in[0];
   if (!dl_dtype_is_float((dl_dtype)p->dtype))
-    return dl_fail(DL_RuntimeError, DL_E_DTYPE, "a parameter is floating, got %s", dl_dtypes[p->dtype].name);
+    return dl_fail(DL_RuntimeError, DL_E_DTYPE, "a parameter is floating, got %s",
+                   dl_dtypes[p->dtype].name);
   for (int k = 1; k < c->nin; k++) {
     const dl_tensor *t = c->in[k];
     char a[160], b[160];
     if (t && !dl_sizes_equal(p->ndim, p->size, t->ndim, t->size))
-      return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                     "The size of the parameter %s must match the size of its gradient and state %s",
-                     dl_sizes_str(p->ndim, p->size, a, sizeof a), dl_sizes_str(t->ndim, t->size, b, sizeof b));
+      return dl_fail(
+          DL_RuntimeError, DL_E_SHAPE,
+          "The size of the parameter %s must match the size of its gradient and state %s",
+          dl_sizes_str(p->ndim, p->size, a, sizeof a), dl_sizes_str(t->ndim, t->size, b, sizeof b));
   }
   dl_call_out_like(c, 0, p);
   c->compute = dl_compute_for((dl_dtype)p->dtype);

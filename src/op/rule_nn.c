@@ -10,10 +10,11 @@
 static dl_status bad(const char *text) { return dl_fail(DL_RuntimeError, DL_E_SHAPE, "%s", text); }
 
 static dl_status no_kernel(const char *name, dl_dtype d) {
-  return dl_fail(DL_NotImplementedError, DL_E_DTYPE, "\"%s\" not implemented for '%s'", name, dl_dtypes[d].scalar);
+  return dl_fail(DL_NotImplementedError, DL_E_DTYPE, "\"%s\" not implemented for '%s'", name,
+                 dl_dtypes[d].scalar);
 }
 
-/* ---- pooling ------------------------------------------------------------------------------------- */
+/* ---- pooling ------------------------------------------------------------------------------- */
 typedef struct pool { int64_t k[2], s[2], p[2], d[2], out[2]; bool ceil; } pool;
 
 static dl_status two(const dl_arg *a, const char *text, int64_t out[2]) {
@@ -36,32 +37,39 @@ static dl_status check_pool(const dl_tensor *x, pool *p, const char *too_few) {
   if (s[0] == 0 || s[1] == 0) return bad("stride should not be zero");
   for (int i = 0; i < 2; i++) {
     if (p->p[i] < 0)
-      return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "pad must be non-negative, but got pad: %lld", (long long)p->p[i]);
+      return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "pad must be non-negative, but got pad: %lld",
+                     (long long)p->p[i]);
     if (d[i] > 0 && p->p[i] > ((k[i] - 1) * d[i] + 1) / 2)
       return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                     "pad should be at most half of effective kernel size, but got pad=%lld, kernel_size=%lld and "
-                     "dilation=%lld", (long long)p->p[i], (long long)k[i], (long long)d[i]);
+                     "pad should be at most half of effective kernel size, but got pad=%lld, "
+                     "kernel_size=%lld and "
+                     "dilation=%lld",
+                     (long long)p->p[i], (long long)k[i], (long long)d[i]);
   }
   if (k[0] <= 0 || k[1] <= 0)
     return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                   "kernel size should be greater than zero, but got kH: %lld kW: %lld", (long long)k[0], (long long)k[1]);
+                   "kernel size should be greater than zero, but got kH: %lld kW: %lld",
+                   (long long)k[0], (long long)k[1]);
   if (s[0] < 0 || s[1] < 0)
     return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                   "stride should be greater than zero, but got dH: %lld dW: %lld", (long long)s[0], (long long)s[1]);
+                   "stride should be greater than zero, but got dH: %lld dW: %lld", (long long)s[0],
+                   (long long)s[1]);
   if (d[0] <= 0 || d[1] <= 0)
     return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                   "dilation should be greater than zero, but got dilationH: %lld dilationW: %lld", (long long)d[0],
-                   (long long)d[1]);
+                   "dilation should be greater than zero, but got dilationH: %lld dilationW: %lld",
+                   (long long)d[0], (long long)d[1]);
   if (x->ndim != 3 && x->ndim != 4) return bad(too_few);
   int n = x->ndim;
   if (!x->size[n - 1] || !x->size[n - 2] || !x->size[n - 3])
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:%s",
+                   "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for "
+                   "input, but got:%s",
                    STR(x, buf));
   for (int i = 0; i < 2; i++) p->out[i] = windows(x->size[n - 2 + i], p, i);
   if (p->out[0] < 1 || p->out[1] < 1)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "Given input size: (%lldx%lldx%lld). Calculated output size: (%lldx%lldx%lld). Output size is "
+                   "Given input size: (%lldx%lldx%lld). Calculated output size: (%lldx%lldx%lld). "
+                   "Output size is "
                    "too small",
                    (long long)x->size[n - 3], (long long)x->size[n - 2], (long long)x->size[n - 1],
                    (long long)x->size[n - 3], (long long)p->out[0], (long long)p->out[1]);
@@ -141,11 +149,11 @@ dl_status dl_rule_adaptive_avg_pool2d(dl_call *c) {
 
 dl_status dl_rule_adaptive_avg_pool2d_bwd(dl_call *c) { return sized_like(c, &c->arg[1]); }
 
-/* ---- batch norm ------------------------------------------------------------------------------------ */
+/* ---- batch norm ---------------------------------------------------------------------------- */
 static dl_status channel_vector(const dl_tensor *t, const char *name, int64_t channels) {
   if (!t || t->numel == channels) return DL_OK;
-  return dl_fail(DL_RuntimeError, DL_E_SHAPE, "%s should contain %lld elements not %lld", name, (long long)channels,
-                 (long long)t->numel);
+  return dl_fail(DL_RuntimeError, DL_E_SHAPE, "%s should contain %lld elements not %lld", name,
+                 (long long)channels, (long long)t->numel);
 }
 
 /* All of one dtype; half precision may have float32 parameters. */
@@ -155,15 +163,17 @@ static dl_status norm_dtypes(const dl_call *c, dl_dtype d) {
     if (!c->in[k]) continue;
     dl_dtype t = (dl_dtype)c->in[k]->dtype;
     if (p != DL_NODTYPE && t != p)
-      return dl_fail(DL_RuntimeError, DL_E_DTYPE, "expected scalar type %s but found %s", dl_dtypes[d].scalar,
-                     dl_dtypes[t == d ? p : t].scalar);
+      return dl_fail(DL_RuntimeError, DL_E_DTYPE, "expected scalar type %s but found %s",
+                     dl_dtypes[d].scalar, dl_dtypes[t == d ? p : t].scalar);
     p = t;
   }
   if (p == DL_NODTYPE || p == d) return DL_OK;
   if (d == DL_F64)
-    return dl_fail(DL_RuntimeError, DL_E_DTYPE, "mixed dtype (CPU): all inputs must share same datatype.");
+    return dl_fail(DL_RuntimeError, DL_E_DTYPE,
+                   "mixed dtype (CPU): all inputs must share same datatype.");
   if (p != DL_F32)
-    return dl_fail(DL_RuntimeError, DL_E_DTYPE, "mixed dtype (CPU): expect parameter to have scalar type of Float");
+    return dl_fail(DL_RuntimeError, DL_E_DTYPE,
+                   "mixed dtype (CPU): expect parameter to have scalar type of Float");
   return DL_OK;
 }
 
@@ -199,13 +209,15 @@ dl_status dl_rule_native_batch_norm_bwd(dl_call *c) {
   return DL_OK;
 }
 
-/* ---- embedding ---------------------------------------------------------------------------------------- */
+/* ---- embedding ----------------------------------------------------------------------------- */
 static dl_status indices_dtype(const dl_tensor *t) {
   char buf[48];
   if (t->dtype == DL_I64 || t->dtype == DL_I32) return DL_OK;
   dl_fail(DL_RuntimeError, DL_E_DTYPE,
-          "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-          "%s instead (while checking arguments for embedding)", dl_tensor_type_name(t, buf));
+          "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
+          "Long, Int; but got "
+          "%s instead (while checking arguments for embedding)",
+          dl_tensor_type_name(t, buf));
   dl_note("indices are row numbers: input:long()");
   return DL_E_DTYPE;
 }
@@ -215,7 +227,8 @@ dl_status dl_rule_embedding(dl_call *c) {
   if (w->ndim != 2) return bad("'weight' must be 2-D");
   DL_TRY(indices_dtype(i));
   if (i->ndim >= DL_MAXDIM)
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "embedding: the result would have more than %d dimensions", DL_MAXDIM);
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
+                   "embedding: the result would have more than %d dimensions", DL_MAXDIM);
   int64_t size[DL_MAXDIM];
   if (i->ndim) memcpy(size, i->size, i->ndim * sizeof *size);
   size[i->ndim] = w->size[1];
@@ -226,7 +239,8 @@ dl_status dl_rule_embedding(dl_call *c) {
 /* arg: grad, indices, num_weights, padding_idx */
 dl_status dl_rule_embedding_bwd(dl_call *c) {
   const dl_tensor *g = c->in[0];
-  if (!dl_dtype_is_float((dl_dtype)g->dtype)) return no_kernel("embedding_backward", (dl_dtype)g->dtype);
+  if (!dl_dtype_is_float((dl_dtype)g->dtype))
+    return no_kernel("embedding_backward", (dl_dtype)g->dtype);
   int64_t size[2] = {dl_arg_i(&c->arg[2]), g->size[g->ndim - 1]};
   dl_call_out(c, 0, (dl_dtype)g->dtype, 2, size);
   c->compute = dl_compute_for((dl_dtype)g->dtype);

@@ -5,7 +5,8 @@
 #   python3 tests/parity/refresh.py WORD       only ids that contain WORD (the rest is kept)
 #
 # A case is a block: "id: NAME", then lines "py  CODE", then lines "lua CODE"; a blank line ends it.
-# What PyTorch prints becomes the text that dlrepl must print for the Lua half.
+# What PyTorch prints becomes the text that dlrepl must print for the Lua half. Lines "txt TEXT" give
+# the text themselves, where it changed after the version we follow (2.14.1).
 import contextlib, io, json, os, sys, warnings
 
 import torch, torch.nn as nn, torch.nn.functional as F, torch.optim as optim
@@ -18,10 +19,10 @@ def read_cases(path):
     for number, line in enumerate(open(path, encoding="utf-8"), 1):
         line = line.rstrip("\n")
         if line.startswith("id: "):
-            case = {"id": line[4:], "python": [], "lua": []}
+            case = {"id": line[4:], "python": [], "lua": [], "text": []}
             yield case
-        elif line[:4] in ("py  ", "lua "):
-            case["python" if line[0] == "p" else "lua"].append(line[4:])
+        elif line[:4] in ("py  ", "lua ", "txt "):
+            case[{"p": "python", "l": "lua", "t": "text"}[line[0]]].append(line[4:])
         elif line and not line.startswith("#"):
             sys.exit(f"{path}:{number}: neither id, py nor lua: {line}")
 
@@ -50,7 +51,8 @@ def main():
         python, lua = "\n".join(case["python"]), "\n".join(case["lua"])
         try:
             keep = word and word not in case["id"] and case["id"] in old
-            text = old[case["id"]]["text"] if keep else run(python)
+            text = "".join(line + "\n" for line in case["text"])
+            text = text or (old[case["id"]]["text"] if keep else run(python))
         except Exception as e:
             sys.exit(f"{case['id']}: {type(e).__name__}: {e}")
         lines.append(json.dumps({"id": case["id"], "python": python, "lua": lua, "text": text},

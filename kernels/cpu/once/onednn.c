@@ -82,7 +82,7 @@ static bool tried, disabled;
 static obj engine, stream;
 static char about[96] = "not loaded";
 
-/* ---- init ------------------------------------------------------------------------------------- */
+/* ---- init ---------------------------------------------------------------------------------- */
 static bool bind_symbols(void *lib) {
 #define X(gen, name, ret, args)                                                              \
   if (gen == 0 || gen == generation) {                                                       \
@@ -119,7 +119,8 @@ static bool load(void) {
   void *lib = dlopen("libdnnl.so.3", RTLD_NOW | RTLD_LOCAL);
   generation = 3;
   if (!lib) lib = dlopen("libdnnl.so.2", RTLD_NOW | RTLD_LOCAL), generation = 2;
-  if (!lib) return generation = 0, strcpy(about, "not installed (libdnnl.so.3, libdnnl.so.2)"), false;
+  if (!lib)
+    return generation = 0, strcpy(about, "not installed (libdnnl.so.3, libdnnl.so.2)"), false;
   if (!bind_symbols(lib) || engine_create(&engine, 1, 0) || stream_create(&stream, engine, 1))
     return generation = 0, strcpy(about, "installed, but of an unknown kind"), false;
   const version_info *(*version)(void);
@@ -129,8 +130,9 @@ static bool load(void) {
   return ready();
 }
 
-/* ---- descriptors: where the two generations differ ------------------------------------------------ */
-typedef struct desc { obj md; _Alignas(16) char body[1024]; } desc; /* body: the 2.x struct (696 bytes) */
+/* ---- descriptors: where the two generations differ ----------------------------------------- */
+/* body: the 2.x struct (696 bytes) */
+typedef struct desc { obj md; _Alignas(16) char body[1024]; } desc;
 
 static bool desc_strided(desc *d, int ndim, const int64_t *size, const int64_t *stride) {
   d->md = d->body;
@@ -169,14 +171,14 @@ static obj conv_desc(dl_conv_kind kind, const desc d[4], const geometry *g, obj 
   int bad;
   if (generation == 3) {
     if (kind == DL_CONV_FWD)
-      bad = convolution_forward_primitive_desc_create(&pd, engine, FORWARD, DIRECT, s, w, b, t, st, di, l,
-                                                      r, NULL);
+      bad = convolution_forward_primitive_desc_create(&pd, engine, FORWARD, DIRECT, s, w, b, t, st,
+                                                      di, l, r, NULL);
     else if (kind == DL_CONV_BWD_DATA)
-      bad = convolution_backward_data_primitive_desc_create(&pd, engine, DIRECT, s, w, t, st, di, l, r,
-                                                            hint, NULL);
+      bad = convolution_backward_data_primitive_desc_create(&pd, engine, DIRECT, s, w, t, st, di, l,
+                                                            r, hint, NULL);
     else
-      bad = convolution_backward_weights_primitive_desc_create(&pd, engine, DIRECT, s, w, NULL, t, st, di,
-                                                               l, r, hint, NULL);
+      bad = convolution_backward_weights_primitive_desc_create(&pd, engine, DIRECT, s, w, NULL, t,
+                                                               st, di, l, r, hint, NULL);
     return bad ? NULL : pd;
   }
   if (kind == DL_CONV_FWD)
@@ -188,7 +190,7 @@ static obj conv_desc(dl_conv_kind kind, const desc d[4], const geometry *g, obj 
   return bad || primitive_desc_create(&pd, op, NULL, engine, hint) ? NULL : pd;
 }
 
-/* ---- plans: a primitive and its operands, kept by shape ---------------------------------------------- */
+/* ---- plans: a primitive and its operands, kept by shape ------------------------------------ */
 #define KEY 24
 #define PLANS 256
 typedef struct operand {
@@ -210,7 +212,8 @@ static uint64_t tick;
 
 static plan *plan_find(const int64_t key[KEY]) {
   for (int i = 0; i < nplans; i++)
-    if (memcmp(plans[i].key, key, sizeof plans[i].key) == 0) return plans[i].used = ++tick, &plans[i];
+    if (memcmp(plans[i].key, key, sizeof plans[i].key) == 0)
+      return plans[i].used = ++tick, &plans[i];
   return NULL;
 }
 
@@ -271,7 +274,8 @@ static bool plan_run(plan *p, void *const *data) {
   }
   ok = ok && primitive_execute(p->prim, stream, p->n, args) == 0;
   for (int i = 0; i < p->n && ok; i++)
-    if (p->op[i].is_out && p->op[i].reorder) ok = reorder_run(&p->op[i], p->op[i].lib, p->op[i].user);
+    if (p->op[i].is_out && p->op[i].reorder)
+      ok = reorder_run(&p->op[i], p->op[i].lib, p->op[i].user);
   ok = ok && stream_wait(stream) == 0;
   for (int i = 0; i < p->n; i++)
     if (tmp[i]) dl_scratch_free(tmp[i], p->op[i].nbytes);
@@ -286,7 +290,8 @@ static plan *plan_make(const int64_t key[KEY], obj pd, int n, const desc *user, 
   memset(p, 0, sizeof *p);
   p->n = n;
   bool ok = primitive_create(&p->prim, pd) == 0;
-  for (int i = 0; i < n && ok; i++) ok = operand_make(&p->op[i], arg[i], i == out, &user[i], pd, query[i]);
+  for (int i = 0; i < n && ok; i++)
+    ok = operand_make(&p->op[i], arg[i], i == out, &user[i], pd, query[i]);
   primitive_desc_destroy(pd);
   if (!ok) { /* the slot stays, matching nothing */
     plan_free(p);
@@ -297,13 +302,14 @@ static plan *plan_make(const int64_t key[KEY], obj pd, int n, const desc *user, 
   return p;
 }
 
-/* ---- the operations -------------------------------------------------------------------------------------- */
+/* ---- the operations ------------------------------------------------------------------------ */
 bool dl_onednn_sgemm(int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t ars,
                      int64_t acs, const float *b, int64_t brs, int64_t bcs, float beta, float *c,
                      int64_t crs) {
   if (!load()) return false;
   bool ta = acs != 1, tb = bcs != 1;
-  int64_t lda = ta ? acs : ars, ldb = tb ? bcs : brs; /* a broadcast operand has stride 0: not for sgemm */
+  /* a broadcast operand has stride 0: not for sgemm */
+  int64_t lda = ta ? acs : ars, ldb = tb ? bcs : brs;
   if (lda < (ta ? m : k) || ldb < (tb ? k : n) || crs < n) return false;
   return sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, alpha, a, lda, b, ldb, beta, c, crs) == 0;
 }
@@ -311,13 +317,16 @@ bool dl_onednn_sgemm(int64_t m, int64_t n, int64_t k, float alpha, const float *
 bool dl_onednn_bmm(int64_t batch, int64_t m, int64_t n, int64_t k, const float *a,
                    const int64_t sa[3], const float *b, const int64_t sb[3], float *c,
                    const int64_t sc[3]) {
-  if (!load() || sa[0] < 1 || sb[0] < 1 || sa[1] < 1 || sa[2] < 1 || sb[1] < 1 || sb[2] < 1) return false;
-  int64_t key[KEY] = {1, dl_threads(), batch, m, n, k, sa[0], sa[1], sa[2], sb[0], sb[1], sb[2], sc[0], sc[1]};
+  if (!load() || sa[0] < 1 || sb[0] < 1 || sa[1] < 1 || sa[2] < 1 || sb[1] < 1 || sb[2] < 1)
+    return false;
+  int64_t key[KEY] = {1,     dl_threads(), batch, m,     n,     k,     sa[0],
+                      sa[1], sa[2],        sb[0], sb[1], sb[2], sc[0], sc[1]};
   plan *p = plan_find(key);
   if (!p) {
     int64_t da[3] = {batch, m, k}, db[3] = {batch, k, n}, dc[3] = {batch, m, n};
     desc d[3] = {{NULL}};
-    if (desc_strided(&d[0], 3, da, sa) && desc_strided(&d[1], 3, db, sb) && desc_strided(&d[2], 3, dc, sc))
+    if (desc_strided(&d[0], 3, da, sa) && desc_strided(&d[1], 3, db, sb) &&
+        desc_strided(&d[2], 3, dc, sc))
       p = plan_make(key, matmul_desc(d), 3, d, (int[]){SRC, WEI, DST}, (int[]){0, 0, 0}, 2);
     for (int i = 0; i < 3; i++) desc_free(&d[i]);
   }
@@ -336,7 +345,8 @@ static plan *conv_plan(dl_conv_kind kind, const dl_conv *s, bool bias, const int
   int64_t ds[4] = {s->n, s->ic, s->ih, s->iw}, dd[4] = {s->n, s->oc, s->oh, s->ow}, db[1] = {s->oc};
   int64_t dw[5] = {s->groups, s->oc / s->groups, s->ic / s->groups, s->kh, s->kw}, stride[5];
   int64_t *size[4] = {ds, dim[1] == 5 ? dw : dw + 1, dd, db};
-  static const int arg[3][4] = {{SRC, WEI, DST, BIAS}, {DIFF_SRC, WEI, DIFF_DST}, {SRC, DIFF_WEI, DIFF_DST}};
+  static const int arg[3][4] = {
+      {SRC, WEI, DST, BIAS}, {DIFF_SRC, WEI, DIFF_DST}, {SRC, DIFF_WEI, DIFF_DST}};
   static const int query[3][4] = {{1, 3, 5, 0}, {2, 3, 6}, {1, 4, 6}};
   static const int out[3] = {2, 0, 1};
   geometry g = geometry_of(s);
@@ -358,10 +368,12 @@ static plan *conv_plan(dl_conv_kind kind, const dl_conv *s, bool bias, const int
   return p;
 }
 
-bool dl_onednn_conv(dl_conv_kind kind, const dl_conv *s, float *src, float *weight, float *dst, float *bias) {
+bool dl_onednn_conv(dl_conv_kind kind, const dl_conv *s, float *src, float *weight, float *dst,
+                    float *bias) {
   if (!load()) return false;
-  int64_t key[KEY] = {2 + (int)kind, dl_threads(), s->n, s->ic, s->ih, s->iw, s->oc, s->oh, s->ow, s->kh,
-                      s->kw, s->groups, s->sh, s->sw, s->ph, s->pw, s->dh, s->dw, bias != NULL};
+  int64_t key[KEY] = {2 + (int)kind, dl_threads(), s->n,  s->ic, s->ih,       s->iw, s->oc,
+                      s->oh,         s->ow,        s->kh, s->kw, s->groups,   s->sh, s->sw,
+                      s->ph,         s->pw,        s->dh, s->dw, bias != NULL};
   plan *p = plan_find(key);
   if (!p) p = conv_plan(kind, s, bias != NULL, key);
   return p && plan_run(p, (void *[]){src, weight, dst, bias});
