@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,6 +106,7 @@ void dl_line_open(bool on_terminal) {
   terminal = on_terminal;
   have_rl = terminal && load_readline();
   if (have_rl) open_history();
+  else if (terminal) setvbuf(stdin, NULL, _IONBF, 0); /* what is read ahead, wait_input cannot see */
 }
 
 /* ---- reading ----------------------------------------------------------------------------------- */
@@ -114,22 +117,41 @@ static void take_line(char *line) {
   rl.handler_remove();
 }
 
+/* Wait until there is something to read; false after an interrupt. SIGINT is let in only inside
+ * ppoll, so that none can slip by between the look at the flag and the wait. */
+static bool wait_input(void) {
+  struct pollfd in = {.fd = 0, .events = POLLIN};
+  sigset_t block, before;
+  bool stopped, ready = false;
+  sigemptyset(&block);
+  sigaddset(&block, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &block, &before);
+  while (!(stopped = dl_interrupt_idle_taken()) && !ready) {
+    int n = ppoll(&in, 1, NULL, &before);
+    ready = n > 0 || (n < 0 && errno != EINTR);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return !stopped;
+}
+
+static dl_line drop_line(void) {
+  fputs("^C\n", stdout);
+  fflush(stdout);
+  return DL_LINE_INTERRUPT;
+}
+
 static dl_line read_edited(const char *prompt, char **text) {
   got_any = false;
   rl.handler_install(prompt, take_line);
   while (!got_any) {
-    struct pollfd in = {.fd = 0, .events = POLLIN};
-    int n = poll(&in, 1, -1);
-    if (dl_interrupt_idle_taken()) {
-      rl.free_line_state();
-      rl.callback_sigcleanup();
-      rl.handler_remove();
-      fputs("^C\n", stdout);
-      fflush(stdout);
-      return DL_LINE_INTERRUPT;
+    if (wait_input()) {
+      rl.read_char();
+      continue;
     }
-    if (n > 0) rl.read_char();
-    else if (n < 0 && errno != EINTR) return DL_LINE_END;
+    rl.free_line_state();
+    rl.callback_sigcleanup();
+    rl.handler_remove();
+    return drop_line();
   }
   *text = got_line;
   return got_line ? DL_LINE_TEXT : DL_LINE_END;
@@ -141,16 +163,14 @@ static dl_line read_plain(const char *prompt, char **text) {
   if (terminal) {
     fputs(prompt, stdout);
     fflush(stdout);
+    if (!wait_input()) return drop_line();
   }
-  errno = 0;
   ssize_t n = getline(text, &cap, stdin);
   if (n < 0) {
-    bool stopped = dl_interrupt_idle_taken() && errno == EINTR;
     free(*text);
     *text = NULL;
     clearerr(stdin);
-    if (stopped) fputs("^C\n", stdout);
-    return stopped ? DL_LINE_INTERRUPT : DL_LINE_END;
+    return DL_LINE_END;
   }
   if (n > 0 && (*text)[n - 1] == '\n') (*text)[n - 1] = 0;
   return DL_LINE_TEXT;
