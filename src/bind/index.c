@@ -192,16 +192,17 @@ static int used_dims(const ix_key *k) {
   return n;
 }
 
-static dl_status run_int(ix_run *r, const dl_tensor *orig, int64_t i) {
-  if (r->x->ndim == 0)
+/* place: which item of the tuple this is; PyTorch names it as the dimension */
+static dl_status run_int(ix_run *r, const dl_tensor *orig, int place, int64_t i) {
+  if (orig->ndim == 0 && i == 0)
     return dl_fail(DL_IndexError, DL_E_INDEX,
                    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in "
                    "C++ to convert a 0-dim tensor to a number");
-  if (r->dim >= r->x->ndim) return too_many(orig);
-  int64_t n = r->x->size[r->dim];
+  if (orig->ndim && r->dim >= r->x->ndim) return too_many(orig);
+  int64_t n = orig->ndim ? r->x->size[r->dim] : 0;
   if (i < -n || i >= n)
     return dl_fail(DL_IndexError, DL_E_INDEX, "index %lld is out of bounds for dimension %d with size %lld",
-                   (long long)i, r->dim, (long long)n);
+                   (long long)i, place, (long long)n);
   r->x = EX(r->e, select, T(r->x), I(r->dim), I(i));
   return r->e->st;
 }
@@ -244,10 +245,10 @@ static dl_status run_bool(ix_run *r, bool v) {
   return r->e->st;
 }
 
-static dl_status run_tensor(ix_run *r, const dl_tensor *orig, dl_tensor *t) {
+static dl_status run_tensor(ix_run *r, const dl_tensor *orig, int place, dl_tensor *t) {
   if (t->ndim == 0 && !dl_dtype_is_float((dl_dtype)t->dtype)) {
     if (t->dtype == DL_BOOL) return run_bool(r, dl_tensor_item_i(t) != 0);
-    return run_int(r, orig, dl_tensor_item_i(t));
+    return run_int(r, orig, place, dl_tensor_item_i(t));
   }
   if (dl_dtype_is_float((dl_dtype)t->dtype))
     return dl_fail(DL_IndexError, DL_E_INDEX,
@@ -261,11 +262,11 @@ static dl_status run_tensor(ix_run *r, const dl_tensor *orig, dl_tensor *t) {
 
 static dl_status run_item(ix_run *r, const ix_key *k, const ix_item *it, const dl_tensor *orig) {
   switch (it->kind) {
-    case IX_INT: return run_int(r, orig, it->v[0]);
+    case IX_INT: return run_int(r, orig, (int)(it - k->item), it->v[0]);
     case IX_SLICE: return run_slice(r, orig, it, k->single);
     case IX_NONE: return run_none(r);
     case IX_BOOL: return run_bool(r, it->v[0] != 0);
-    case IX_TENSOR: return run_tensor(r, orig, it->t);
+    case IX_TENSOR: return run_tensor(r, orig, (int)(it - k->item), it->t);
     case IX_ELLIPSIS: r->dim += orig->ndim - used_dims(k); return DL_OK;
   }
   return DL_OK;
@@ -273,7 +274,7 @@ static dl_status run_item(ix_run *r, const ix_key *k, const ix_item *it, const d
 
 static dl_status run_views(ix_run *r, const ix_key *k) {
   dl_tensor *orig = r->x;
-  if (orig->ndim && used_dims(k) > orig->ndim) return too_many(orig);
+  if (!(k->single && orig->ndim == 0) && used_dims(k) > orig->ndim) return too_many(orig);
   for (int i = 0; i < k->n; i++) DL_TRY(run_item(r, k, &k->item[i], orig));
   return r->e->st;
 }
