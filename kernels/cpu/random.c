@@ -5,6 +5,7 @@
  *            native/cpu/UnaryOpsKernel.cpp (MKL bernoulli).
  * INVARIANT  One draw per element, in memory order of the result. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "rng.h"
 #include "walk.h"
@@ -193,7 +194,23 @@ static void integer_row(dl_gen *g, const params *p, dl_dtype d, char *at, int64_
   }
 }
 
+/* A floating dtype may not hold the largest wanted integer: the range shrinks until it does. */
+static void fit_range(dl_dtype d, int64_t *from, int64_t *to) {
+  static const int digits[DL_DTYPE_COUNT] = {[DL_F16] = 11, [DL_BF16] = 8, [DL_F32] = 24, [DL_F64] = 53};
+  uint64_t elem = 0;
+  if (!digits[d]) return;
+  int64_t last = *to - 1, next = *from + 1;
+  dl_elem_set_i64(d, &elem, last);
+  if (dl_elem_get_f64(d, &elem) >= (double)*to && last)
+    *to -= 1ll << (63 - __builtin_clzll((unsigned long long)llabs(last)) - digits[d] + 1);
+  dl_elem_set_i64(d, &elem, next);
+  if (dl_elem_get_f64(d, &elem) < (double)*from && next)
+    *from = dl_elem_get_i64(d, &elem) +
+            (1ll << (63 - __builtin_clzll((unsigned long long)llabs(next)) - digits[d] + 1));
+}
+
 static dl_status integers(dl_kcall *c, int64_t from, int64_t to) {
+  fit_range((dl_dtype)c->out[0].dtype, &from, &to);
   const params p = {.base = from, .range = (uint64_t)to - (uint64_t)from};
   return each_row(c, integer_row, &p);
 }

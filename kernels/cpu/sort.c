@@ -104,7 +104,7 @@ static bool is_nan_key(dl_dtype d, uint64_t key) {
   return dl_dtype_is_float(d) && key == (d == DL_F64 ? UINT64_MAX : UINT32_MAX);
 }
 
-/* The lower median; the first nan where there is one. */
+/* The lower median, of equals the one that a stable sort puts there; the first nan where there is one. */
 static int64_t median_line(const lines *l, const dl_arg *arg, const dl_pick **from) {
   (void)arg;
   for (int64_t j = 0; j < l->n; j++)
@@ -112,7 +112,7 @@ static int64_t median_line(const lines *l, const dl_arg *arg, const dl_pick **fr
       *from = l->v + j;
       return 1;
     }
-  dl_pick_nth(l->v, (l->n - 1) / 2, l->n);
+  dl_pick_sort(l->v, l->tmp, l->n);
   *from = l->v + (l->n - 1) / 2;
   return 1;
 }

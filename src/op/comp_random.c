@@ -73,10 +73,10 @@ static dl_status drop(dl_ex *e, const dl_arg *arg, bool channels, dl_tensor **ou
   const dl_arg dev = {.tag = DL_A_DEVICE, .dev = x->dev};
   if (!(p >= 0 && p <= 1))
     return bad_probability(p);
-  if (channels && x->ndim < 2)
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "Feature dropout requires at least 2 dimensions in the input");
   if (p == 0 || !training || x->numel == 0) RETURN(x);
   if (p == 1) RETURN(times(e, x, EX(e, zeros, L(NULL, 0), DT(x->dtype), dev), inplace));
+  if (channels && x->ndim < 2)
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "Feature dropout requires at least 2 dimensions in the input");
   dl_tensor *noise;
   if (channels) {
     int64_t size[DL_MAXDIM];

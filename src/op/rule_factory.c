@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "op/op.h"
+#include "op/view.h"
 
 static dl_status not_implemented(const char *kernel, dl_dtype d) {
   return dl_fail(DL_NotImplementedError, DL_E_DTYPE, "\"%s\" not implemented for '%s'", kernel,
@@ -279,9 +279,7 @@ static dl_status bernoulli_args(dl_call *c) {
   if (p->tag == DL_A_TENSOR) {
     if (!dl_dtype_is_float((dl_dtype)p->t->dtype))
       return not_implemented("bernoulli_tensor_cpu_p_", (dl_dtype)p->t->dtype);
-    dl_meta m = c->out[0];
-    DL_TRY(dl_broadcast(&m, p->t->ndim, p->t->size));
-    return DL_OK;
+    return dl_expand_check(p->t, c->out[0].ndim, c->out[0].size);
   }
   double x = dl_arg_f(p);
   if (x >= 0 && x <= 1) return DL_OK;

@@ -192,6 +192,12 @@ static dl_status expand_dim(const dl_tensor *t, int n, const int64_t *want, int 
   return DL_OK;
 }
 
+dl_status dl_expand_check(const dl_tensor *t, int n, const int64_t *size) {
+  dl_vout o;
+  for (int d = n - 1; d >= 0 && n >= t->ndim; d--) DL_TRY(expand_dim(t, n, size, d, &o));
+  return DL_OK;
+}
+
 dl_status dl_view_expand(dl_vcall *v) {
   const dl_tensor *t = v->self;
   int n;

@@ -18,6 +18,8 @@ static inline const int64_t *dl_arg_ints(const dl_arg *a, int *n) {
   *n = a->tag == DL_A_INTS ? a->n : a->tag == DL_A_INT ? 1 : 0;
   return a->tag == DL_A_INTS ? a->is : &a->i;
 }
+/* May t be shown with this size? The error of expand. */
+dl_status dl_expand_check(const dl_tensor *t, int n, const int64_t *size);
 dl_status dl_dim_count(int n); /* fails when n exceeds DL_MAXDIM */
 
 #endif
