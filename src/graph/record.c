@@ -100,9 +100,11 @@ static bool like_out(const dl_call *c, const dl_tensor *t) {
          dl_sizes_equal(t->ndim, t->size, c->out[0].ndim, c->out[0].size);
 }
 
-/* Floating inputs that get no edge and differ from result 0: a rule may ask for their shape. */
-static bool keeps_meta(const dl_call *c, const dl_tensor *t) {
-  return t && dl_dtype_is_float((dl_dtype)t->dtype) && !dl_tensor_wants_grad(t) && !like_out(c, t);
+/* Floating inputs and elements of a list that get no edge and differ from result 0: a rule may ask for
+ * their shape (cat does for every element). */
+static bool keeps_meta(const dl_call *c, const dl_tensor *t, uint32_t k) {
+  bool asked = t && (dl_dtype_is_float((dl_dtype)t->dtype) || k >= (uint32_t)c->nin);
+  return asked && !dl_tensor_wants_grad(t) && !like_out(c, t);
 }
 
 static dl_tensor *edge_tensor(const dl_call *c, dl_tensor *const *list, uint32_t k) {
@@ -123,7 +125,7 @@ static dl_status make(const dl_call *c, dl_node **out) {
   if (!at || !in) st = dl_fail(DL_RuntimeError, DL_E_OOM, "not enough memory for a graph node");
   for (uint32_t k = 0; k < s.n_edges && st == DL_OK; k++) {
     dl_tensor *t = edge_tensor(c, list, k);
-    if (!keeps_meta(c, t)) continue;
+    if (!keeps_meta(c, t, k)) continue;
     at[s.n_in] = k;
     in[s.n_in++] = t;
   }
