@@ -192,6 +192,7 @@ static void set_requires_grad(lua_State *L, dl_box *b, const dl_arg *want) {
     dl_throw(L, DL_RuntimeError, DL_E_AUTOGRAD,
              "Only Tensors of floating point and complex dtype can require gradients");
   b->t->requires_grad = 1;
+  dl_share_box(L, -1);
 }
 
 static void warn_copy(lua_State *L, int i) {

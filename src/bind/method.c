@@ -404,6 +404,7 @@ static int l_parameter(lua_State *L) {
                     "Only Tensors of floating point and complex dtype can require gradients");
   b->t->is_param = 1;
   b->t->requires_grad = a.arg[1].i != 0;
+  dl_share_box(L, -1);
   return 1;
 }
 

@@ -55,6 +55,7 @@ static void store(dl_args *a, const dl_schema *s, int slot, dl_tensor *t) {
   } else {
     dl_pace_count(t);
     ((dl_box *)lua_touserdata(a->L, slot))->t = t;
+    if (t->requires_grad && !t->grad_fn) dl_share_box(a->L, slot); /* a leaf has one Lua object */
   }
 }
 

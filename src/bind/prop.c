@@ -188,6 +188,7 @@ static int set_requires_grad(lua_State *L, dl_tensor *t) {
   if (!lua_isboolean(L, 3))
     return dl_throw(L, DL_RuntimeError, DL_E_ARGUMENT, "requires_grad must be a bool");
   dl_status st = dl_tensor_set_requires_grad(t, lua_toboolean(L, 3));
+  if (st == DL_OK) dl_share_box(L, 1);
   return st == DL_OK ? 0 : dl_raise(L, st);
 }
 
