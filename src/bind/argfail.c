@@ -25,7 +25,8 @@ static void add(text *t, const char *fmt, ...) {
 const char *dl_param_type(const dl_param *p) {
   static const char *const names[] = {
     [DL_P_TENSOR] = "Tensor", [DL_P_TN] = "Tensor", [DL_P_TENSORS] = "tuple of Tensors",
-    [DL_P_NUM] = "Number", [DL_P_INT] = "int", [DL_P_INTS] = "tuple of ints", [DL_P_FLOAT] = "float",
+    [DL_P_NUM] = "Number", [DL_P_INT] = "int", [DL_P_INTS] = "tuple of ints",
+    [DL_P_FLOAT] = "float",
     [DL_P_BOOL] = "bool", [DL_P_STR] = "str", [DL_P_DTYPE] = "torch.dtype",
     [DL_P_DEVICE] = "torch.device", [DL_P_GEN] = "torch.Generator"};
   return names[p->type];
@@ -37,7 +38,7 @@ static const char *shown(const dl_args *a, const dl_param *p) {
 
 static int skip_self(const dl_args *a) { return a->method ? 1 : 0; }
 
-/* ---- signatures ---------------------------------------------------------------------------------- */
+/* ---- signatures ----------------------------------------------------------------------------- */
 static void add_default(text *t, const dl_arg *d) {
   switch (d->tag) {
     case DL_A_NONE: add(t, " = None"); break;
@@ -75,7 +76,7 @@ static void add_params(text *t, const dl_args *a, const dl_schema *s, bool out_o
   if (out_ok) add(t, "%sout", t->n ? ", " : "");
 }
 
-/* ---- what was given -------------------------------------------------------------------------------- */
+/* ---- what was given ------------------------------------------------------------------------- */
 static void add_type(text *t, lua_State *L, int i) {
   if (lua_istable(L, i) && dl_is_list(L, i) && !dl_is_size(L, i)) {
     int64_t n = dl_list_len(L, i);
@@ -102,7 +103,8 @@ static void add_given(text *t, dl_args *a, const bool *matched) {
     add_type(t, L, i);
     add(t, "%s", wrong ? "!" : "");
   }
-  bool alone = n == 0;                    /* PyTorch leaves the last comma where only keywords stand */
+  /* PyTorch leaves the last comma where only keywords stand */
+  bool alone = n == 0;
   if (a->kw)
     for (lua_pushnil(L); lua_next(L, a->kw); lua_pop(L, 1)) {
       if (lua_type(L, -2) != LUA_TSTRING) continue;
@@ -129,11 +131,12 @@ static bool plausible(const dl_args *a, const dl_schema *s, int given, bool out_
   return given >= least && given <= s->nparam - skip_self(a) + (out_ok ? 1 : 0);
 }
 
-/* ---- why one of several does not fit ------------------------------------------------------------- */
+/* ---- why one of several does not fit -------------------------------------------------------- */
 static bool shows_type(dl_args *a, const dl_param *p, int i) {
   const char *name = dl_type_name(a->L, i), *want = dl_param_type(p);
   if (!strcmp(name, "Parameter")) name = "Tensor";
-  return !strcmp(name, want) || (!strcmp(want, "Number") && (!strcmp(name, "int") || !strcmp(name, "float")));
+  return !strcmp(name, want)
+      || (!strcmp(want, "Number") && (!strcmp(name, "int") || !strcmp(name, "float")));
 }
 
 /* what the option's text lists, the star counted as PyTorch's parser counts it */
@@ -152,7 +155,8 @@ static bool add_wrong_keywords(text *t, dl_args *a, const dl_schema *s, bool out
     bool known = out_ok && !strcmp(key, "out");
     for (int k = 0; k < s->nparam; k++) known = known || dl_param_named(&s->p[k], key);
     if (known) continue;
-    add(t, n++ ? ", %s" : "\n      didn't match because some of the keywords were incorrect: %s", key);
+    add(t, n++ ? ", %s" : "\n      didn't match because some of the keywords were incorrect: %s",
+        key);
   }
   return n > 0;
 }
@@ -165,17 +169,19 @@ static void add_reason(text *t, dl_args *a, const dl_schema *s, bool out_ok, int
   add_given(t, a, matched);
 }
 
-/* ---- one signature -------------------------------------------------------------------------------------- */
+/* ---- one signature -------------------------------------------------------------------------- */
 static dl_status too_many(const dl_args *a, const dl_schema *s) {
   int given = a->n - skip_self(a), most = s->npos - skip_self(a), least = 0;
   if (a->method && s->nparam == 1)
-    return dl_fail(DL_TypeError, DL_E_ARGUMENT, "TensorBase.%s() takes no arguments (%d given)", a->name,
+    return dl_fail(DL_TypeError, DL_E_ARGUMENT, "TensorBase.%s() takes no arguments (%d given)",
+                   a->name,
                    given);
   for (int k = skip_self(a); k < s->npos; k++)
     if (!s->p[k].has_default) least++;
   if (least != most)
     return dl_fail(DL_TypeError, DL_E_ARGUMENT,
-                   "%s() takes from %d to %d positional arguments but %d were given", a->name, least,
+                   "%s() takes from %d to %d positional arguments but %d were given", a->name,
+                   least,
                    most, given);
   return dl_fail(DL_TypeError, DL_E_ARGUMENT,
                  "%s() takes %d positional argument%s but %d %s given", a->name, most,
@@ -192,7 +198,8 @@ static dl_status missing(const dl_args *a, const dl_schema *s) {
       n++;
     }
   if (a->python)
-    return dl_fail(DL_TypeError, DL_E_ARGUMENT, "%s() missing %d required positional argument%s: %s",
+    return dl_fail(DL_TypeError, DL_E_ARGUMENT,
+                   "%s() missing %d required positional argument%s: %s",
                    a->name, n, n == 1 ? "" : "s", buf);
   return dl_fail(DL_TypeError, DL_E_ARGUMENT, "%s() missing %d required positional argument%s: %s",
                  a->name, n, n == 1 ? "s" : "", buf); /* PyTorch has the plural this way round */
@@ -207,12 +214,14 @@ static dl_status bad_type(dl_args *a, const dl_schema *s, int k, int64_t elem) {
     if (i - a->first == k) pos = k + 1 - skip_self(a);
   if (pos) snprintf(place, sizeof place, " (position %d)", pos);
   if (elem >= 0 && p->type == DL_P_TENSORS)
-    return dl_fail(DL_TypeError, DL_E_ARGUMENT, "expected Tensor as element %lld in argument %d, but got %s",
+    return dl_fail(DL_TypeError, DL_E_ARGUMENT,
+                   "expected Tensor as element %lld in argument %d, but got %s",
                    (long long)elem, k - skip_self(a), dl_type_name(L, -1));
   if (elem >= 0)
     return dl_fail(DL_TypeError, DL_E_ARGUMENT,
-                   "%s(): argument '%s' failed to unpack the object at pos %lld with error \"type must be "
-                   "%s,but got %s\"", a->name, shown(a, p), (long long)elem + 1, dl_param_type(p),
+                   "%s(): argument '%s' failed to unpack the object at pos %lld with error \"type "
+                   "must be %s,but got %s\"",
+                   a->name, shown(a, p), (long long)elem + 1, dl_param_type(p),
                    dl_type_name(L, -1));
   int i = a->at[k];
   return dl_fail(DL_TypeError, DL_E_ARGUMENT, "%s(): argument '%s'%s must be %s, not %s", a->name,
@@ -248,7 +257,8 @@ static void note_slip(dl_args *a) {
   } else if (!a->method && a->n > 0 && lua_istable(L, a->first)) {
     lua_getfield(L, a->first, "__dl_module");
     if (lua_isstring(L, -1))
-      dl_note("a function of a module is called with a dot: %s.%s(…)", lua_tostring(L, -1), a->name);
+      dl_note("a function of a module is called with a dot: %s.%s(…)", lua_tostring(L, -1),
+              a->name);
     lua_pop(L, 1);
   }
 }

@@ -1,7 +1,8 @@
 /* args.c -- reads the arguments of a call by its schema
  *
- * Positional arguments, one trailing table of keywords, None, integral floats, lists, Size. The same
- * reader serves the ops of ops.def and the hand-written functions, which state a schema text too.
+ * Positional arguments, one trailing table of keywords, None, integral floats, lists, Size. The
+ * same reader serves the ops of ops.def and the hand-written functions, which state a schema text
+ * too.
  *
  * INVARIANT  Reading owns nothing: what needs memory is userdata anchored on the Lua stack.
  * MUST NOT   decide what a call means; that is dispatch's business. */
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- taking the call apart ------------------------------------------------------------------------ */
+/* ---- taking the call apart ------------------------------------------------------------------ */
 static int raise_mixed(lua_State *L, const char *name) {
   dl_fail(DL_TypeError, DL_E_ARGUMENT,
           "%s(): values and keywords stand in one table", name);
@@ -68,7 +69,7 @@ void dl_args_begin(lua_State *L, dl_args *a, const char *name, bool method) {
   }
 }
 
-/* ---- single values ------------------------------------------------------------------------------------ */
+/* ---- single values -------------------------------------------------------------------------- */
 static const dl_tensor *plain_scalar(lua_State *L, int i) {
   const dl_tensor *t = dl_get_tensor(L, i);
   return t && t->ndim == 0 && !t->requires_grad ? t : NULL;
@@ -176,7 +177,7 @@ static bool get_int(lua_State *L, int i, dl_arg *out) {
   return true;
 }
 
-/* ---- lists -------------------------------------------------------------------------------------------------- */
+/* ---- lists ---------------------------------------------------------------------------------- */
 bool dl_is_list(lua_State *L, int i) {
   if (!lua_istable(L, i)) return false;
   if (dl_is_size(L, i) || lua_rawlen(L, i) > 0) return true;
@@ -269,7 +270,7 @@ static dl_fit get_tensors(dl_args *a, const dl_param *p, int i, dl_arg *out, int
   return DL_FIT;
 }
 
-/* ---- one parameter ---------------------------------------------------------------------------------------------- */
+/* ---- one parameter -------------------------------------------------------------------------- */
 typedef bool (*reader)(lua_State *, int, dl_arg *);
 static const reader readers[] = {
   [DL_P_TENSOR] = get_tensor, [DL_P_TN] = get_tn, [DL_P_NUM] = get_num, [DL_P_INT] = get_int,
@@ -310,7 +311,7 @@ static dl_fit read_param(dl_args *a, const dl_schema *s, int k, int i, int64_t *
   return DL_BAD_TYPE;
 }
 
-/* ---- a whole call --------------------------------------------------------------------------------------------------- */
+/* ---- a whole call --------------------------------------------------------------------------- */
 static bool takes_rest(dl_args *a, const dl_param *p, int i) {
   int64_t v;
   return p->varargs && dl_get_int(a->L, i, &v);
@@ -382,7 +383,8 @@ static dl_fit read_keyword(dl_args *a, const dl_schema *s, int i, bool out_ok, i
 }
 
 /* values stay on the stack, so that lists and strings live until the op has run */
-static dl_fit read_keywords(dl_args *a, const dl_schema *s, bool out_ok, int *which, int64_t *elem) {
+static dl_fit read_keywords(dl_args *a, const dl_schema *s, bool out_ok, int *which,
+                            int64_t *elem) {
   lua_State *L = a->L;
   lua_pushnil(L);
   while (lua_next(L, a->kw)) {

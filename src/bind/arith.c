@@ -101,7 +101,7 @@ static int l_unary(lua_State *L) {
   return finish(L, out, dl_run(op, (dl_arg[]){T(a->t)}, 1, 0, &out->t));
 }
 
-/* ---- what Lua decides by itself --------------------------------------------------------------------- */
+/* ---- what Lua decides by itself ------------------------------------------------------------- */
 static int l_eq(lua_State *L) {
   const dl_box *a = dl_object(L, 1, &dl_t_tensor), *b = dl_object(L, 2, &dl_t_tensor);
   if (a && b && a->t == b->t) {
@@ -109,12 +109,14 @@ static int l_eq(lua_State *L) {
     return 1;
   }
   dl_fail(DL_TypeError, DL_E_ARGUMENT, "== between tensors answers only true or false in Lua");
-  dl_note("element by element: x:eq(y)   same size and values: torch.equal(x, y)   same object: rawequal(x, y)");
+  dl_note("element by element: x:eq(y)   same size and values: torch.equal(x, y)   same "
+          "object: rawequal(x, y)");
   return dl_raise(L, DL_E_ARGUMENT);
 }
 
 static int ordered(lua_State *L, const char *sign, const char *method, const char *turned) {
-  dl_fail(DL_TypeError, DL_E_ARGUMENT, "%s between tensors answers only true or false in Lua", sign);
+  dl_fail(DL_TypeError, DL_E_ARGUMENT, "%s between tensors answers only true or false in Lua",
+          sign);
   dl_note("element by element: x:%s(y); for y %s x write y:%s(x)", method, sign, turned);
   return dl_raise(L, DL_E_ARGUMENT);
 }

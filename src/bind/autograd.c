@@ -30,7 +30,8 @@ static tensor_list read_list(lua_State *L, int i, const char *fn, const char *pa
     dl_list_get(L, i, k);
     l.v[k] = dl_get_tensor(L, -1);
     if (!l.v[k] && !(holes && dl_is_nil(L, -1)))
-      dl_type_error(L, "%s(): argument '%s' must be a list of Tensors, but found element of type %s at pos %d",
+      dl_type_error(L, "%s(): argument '%s' must be a list of Tensors, but found element of "
+                       "type %s at pos %d",
                     fn, param, dl_type_name(L, -1), (int)k);
     lua_pop(L, 1);
   }
@@ -47,10 +48,11 @@ static dl_tensor **pad(lua_State *L, tensor_list g, int n) {
 static void warn_create_graph(lua_State *L) {
   dl_lua = L;
   dl_warn(true, "UserWarning",
-          "Using backward() with create_graph=True will create a reference cycle between the parameter and "
-          "its gradient which can cause a memory leak. We recommend using autograd.grad when creating the "
-          "graph to avoid this. If you have to use this function, make sure to reset the .grad fields of "
-          "your parameters to None after use to break the cycle and avoid the leak.");
+          "Using backward() with create_graph=True will create a reference cycle between the "
+          "parameter and its gradient which can cause a memory leak. We recommend using "
+          "autograd.grad when creating the graph to avoid this. If you have to use this function, "
+          "make sure to reset the .grad fields of your parameters to None after use to break the "
+          "cycle and avoid the leak.");
 }
 
 /* roots, gradients, options in a: grad at 1, retain at 2, create at 3, inputs at 4 */
@@ -58,9 +60,11 @@ static int run_backward(lua_State *L, dl_args *a, tensor_list roots, const char 
   tensor_list grads = read_list(L, a->at[1], fn, "gradient", true);
   tensor_list inputs = read_list(L, a->at[4], fn, "inputs", false);
   if (a->at[4] && inputs.v && inputs.n == 0)
-    return dl_throw(L, DL_RuntimeError, DL_E_AUTOGRAD, "`inputs` argument to `backward()` cannot be empty.");
+    return dl_throw(L, DL_RuntimeError, DL_E_AUTOGRAD,
+                    "`inputs` argument to `backward()` cannot be empty.");
   dl_tensor **seed = pad(L, grads, roots.n);
-  dl_backward_opts o = {.create_graph = a->arg[3].i, .accumulate = inputs.n > 0, .allow_unused = true};
+  dl_backward_opts o = {.create_graph = a->arg[3].i, .accumulate = inputs.n > 0,
+                        .allow_unused = true};
   o.retain_graph = a->arg[2].tag == DL_A_BOOL ? a->arg[2].i : o.create_graph;
   if (o.create_graph) warn_create_graph(L);
   dl_pace(L);
@@ -79,15 +83,17 @@ static int l_backward(lua_State *L) {
 }
 
 static int l_autograd_backward(lua_State *L) {
-  static dl_sig sig = {"backward(Tensor[] tensors, Tensor[]? grad_tensors=None, bool? retain_graph=None, "
-                       "bool create_graph=False, Tensor[]? inputs=None) -> Tensor", 1 | 2 | 16, NULL};
+  static dl_sig sig = {"backward(Tensor[] tensors, Tensor[]? grad_tensors=None, bool? "
+                       "retain_graph=None, "
+                       "bool create_graph=False, Tensor[]? inputs=None) -> Tensor", 1 | 2 | 16,
+                       NULL};
   dl_args a;
   dl_args_sig(L, &a, &sig, 1, false);
   tensor_list roots = read_list(L, a.at[0], "backward", "tensors", false);
   return run_backward(L, &a, roots, "backward");
 }
 
-/* ---- torch.autograd.grad --------------------------------------------------------------------------------- */
+/* ---- torch.autograd.grad -------------------------------------------------------------------- */
 /* Results wait in a userdata that releases what was not handed out. */
 typedef struct results { int n; dl_tensor *v[]; } results;
 
@@ -126,14 +132,16 @@ enum { OUTPUTS, INPUTS, GRAD_OUTPUTS, RETAIN, CREATE, BATCHED, ALLOW, MATERIALIZ
 
 static int l_grad(lua_State *L) {
   static dl_sig sig = {"grad(Tensor[] outputs, Tensor[] inputs, Tensor[]? grad_outputs=None, "
-                       "bool? retain_graph=None, bool create_graph=False, bool is_grads_batched=False, "
-                       "bool? allow_unused=None, bool materialize_grads=False) -> Tensor", 7, NULL};
+                       "bool? retain_graph=None, bool create_graph=False, bool "
+                       "is_grads_batched=False, bool? allow_unused=None, bool "
+                       "materialize_grads=False) -> Tensor", 7, NULL};
   dl_args a;
   dl_args_sig(L, &a, &sig, 1, false);
   tensor_list out = read_list(L, a.at[OUTPUTS], "grad", "outputs", false);
   tensor_list in = read_list(L, a.at[INPUTS], "grad", "inputs", false);
   tensor_list seed = read_list(L, a.at[GRAD_OUTPUTS], "grad", "grad_outputs", true);
-  if (in.n == 0) return dl_throw(L, DL_ValueError, DL_E_AUTOGRAD, "grad requires non-empty inputs.");
+  if (in.n == 0) return dl_throw(L, DL_ValueError, DL_E_AUTOGRAD,
+                                 "grad requires non-empty inputs.");
   bool zeros = a.arg[MATERIALIZE].i;
   dl_backward_opts o = {.create_graph = a.arg[CREATE].i};
   o.allow_unused = zeros || (a.arg[ALLOW].tag == DL_A_BOOL && a.arg[ALLOW].i);
@@ -149,7 +157,7 @@ static int l_grad(lua_State *L) {
   return in.n;
 }
 
-/* ---- methods ------------------------------------------------------------------------------------------------ */
+/* ---- methods -------------------------------------------------------------------------------- */
 static int l_retain_grad(lua_State *L) {
   dl_status st = dl_tensor_retain_grad(dl_check_tensor(L, 1, "retain_grad", "self"));
   return st == DL_OK ? 0 : dl_raise(L, st);
@@ -165,7 +173,8 @@ void dl_autograd_open(lua_State *L, int torch, int methods) {
   static const luaL_Reg meth[] = {
     {"backward", l_backward}, {"retain_grad", l_retain_grad}, {"detach_", l_detach_}, {NULL, NULL}};
   static const luaL_Reg funcs[] = {
-    {"backward", l_autograd_backward}, {"grad", l_grad}, {"gradcheck", dl_l_gradcheck}, {NULL, NULL}};
+    {"backward", l_autograd_backward}, {"grad", l_grad}, {"gradcheck", dl_l_gradcheck},
+    {NULL, NULL}};
   dl_set_funcs(L, methods, meth);
   lua_newtable(L);
   dl_set_funcs(L, -1, funcs);

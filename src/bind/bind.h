@@ -19,7 +19,7 @@
 #include "op/op.h"
 #include "rng.h"
 
-/* ---- for the front end ------------------------------------------------------------------------ */
+/* ---- for the front end ---------------------------------------------------------------------- */
 /* A Lua state on the engine's freelists, with the standard libraries; NULL when refused. */
 lua_State *dl_bind_newstate(void);
 /* Create torch, F, nn, optim, np … in the global table. Called once; returns 0. */
@@ -28,7 +28,7 @@ int dl_bind_open(lua_State *L);
  * its place ("file:line") in `where`. */
 bool dl_bind_settle(lua_State *L, char *where, size_t cap);
 
-/* ---- objects ------------------------------------------------------------------------------------ */
+/* ---- objects -------------------------------------------------------------------------------- */
 typedef struct dl_tag_info { const char *name; size_t size; } dl_tag_info;
 
 typedef struct dl_box {          /* a tensor in Lua */
@@ -57,7 +57,8 @@ static inline dl_tensor *dl_get_tensor(lua_State *L, int i) {
   return b ? b->t : NULL;
 }
 static inline bool dl_is_none(lua_State *L, int i) { return dl_object(L, i, &dl_t_none) != NULL; }
-static inline bool dl_is_nil(lua_State *L, int i) { return lua_isnoneornil(L, i) || dl_is_none(L, i); }
+static inline bool dl_is_nil(lua_State *L, int i) { return lua_isnoneornil(L, i)
+                                                   || dl_is_none(L, i); }
 
 /* A fresh object of size tag->size with the metatable that was registered for the tag. */
 void *dl_new_object(lua_State *L, const dl_tag_info *tag);
@@ -78,7 +79,7 @@ void dl_push_device(lua_State *L, dl_device d);
 void dl_push_size(lua_State *L, int n, const int64_t *size);     /* torch.Size */
 void dl_push_tuple(lua_State *L, int n, const int64_t *size);    /* the same, printing as (2, 3) */
 bool dl_is_size(lua_State *L, int i);
-/* A plain list is an array, an empty table or a Size; keywords are a table with string keys only. */
+/* A list is an array, an empty table or a Size; keywords are a table with string keys only. */
 bool dl_is_list(lua_State *L, int i);
 bool dl_is_keywords(lua_State *L, int i);
 /* Length and element i (from 0) of a list or Size; pushes the element. */
@@ -86,9 +87,10 @@ int64_t dl_list_len(lua_State *L, int i);
 void dl_list_get(lua_State *L, int i, int64_t k);
 /* A Lua number with an integral value, or a 0-dim integer tensor. */
 bool dl_get_int(lua_State *L, int i, int64_t *out);
-bool dl_get_device(lua_State *L, int i, dl_device *out); /* object or string; raises on a bad string */
+/* object or string; raises on a bad string */
+bool dl_get_device(lua_State *L, int i, dl_device *out);
 
-/* ---- errors -------------------------------------------------------------------------------------- */
+/* ---- errors --------------------------------------------------------------------------------- */
 int dl_raise(lua_State *L, dl_status st);                  /* RAISE: dl_err (or the parked value) */
 int dl_throw(lua_State *L, dl_class cls, dl_status kind, const char *fmt, ...) DL_PRINTF(4, 5);
 #define dl_type_error(L, ...) dl_throw(L, DL_TypeError, DL_E_ARGUMENT, __VA_ARGS__)
@@ -97,11 +99,12 @@ dl_status dl_park_error(lua_State *L);
 /* PyTorch's name of a Lua value's type: "int", "float", "str", "Tensor", "NoneType", "list" … */
 const char *dl_type_name(lua_State *L, int i);
 void dl_error_open(lua_State *L, int dlrepl);
-/* Nearest of the string keys of the table at `tbl` to `name`, or NULL (valid while the table lives). */
+/* Nearest string key of the table at `tbl` to `name`, or NULL; valid while the table lives. */
 const char *dl_nearest(lua_State *L, int tbl, const char *name);
-const char *dl_here(lua_State *L, char *buf, size_t cap);  /* "file:line" of the innermost Lua frame */
+/* "file:line" of the innermost Lua frame */
+const char *dl_here(lua_State *L, char *buf, size_t cap);
 
-/* ---- arguments ------------------------------------------------------------------------------------ */
+/* ---- arguments ------------------------------------------------------------------------------ */
 typedef struct dl_args {         /* one call; reading fills arg[] in schema order */
   lua_State *L;
   const char *name;              /* as the user wrote it */
@@ -127,13 +130,15 @@ typedef struct dl_sig { const char *text; uint32_t any; dl_schema *parsed; } dl_
 int dl_args_sig(lua_State *L, dl_args *a, dl_sig *sig, int n, bool method);
 /* argfail.c */
 int dl_args_explain(dl_args *a, const dl_schema *const *s, int n, bool out_ok);
-typedef enum { DL_FIT, DL_TOO_MANY, DL_MISSING, DL_BAD_KW, DL_TWICE, DL_BAD_TYPE, DL_BAD_ELEM } dl_fit;
+typedef enum { DL_FIT, DL_TOO_MANY, DL_MISSING, DL_BAD_KW, DL_TWICE, DL_BAD_TYPE,
+              DL_BAD_ELEM } dl_fit;
 dl_fit dl_args_try(dl_args *a, const dl_schema *s, bool out_ok, int *which, int64_t *elem);
 const char *dl_param_type(const dl_param *p);
 bool dl_param_named(const dl_param *p, const char *key);
 
-/* ---- running ---------------------------------------------------------------------------------------- */
-extern lua_State *dl_lua;        /* the state that runs now: for hooks, warnings and the reclaim hook */
+/* ---- running -------------------------------------------------------------------------------- */
+/* the state that runs now: for hooks, warnings and the reclaim hook */
+extern lua_State *dl_lua;
 /* Before a result: collect where the pacing rule says so; sets dl_lua. After: count its bytes. */
 void dl_pace_slow(lua_State *L);
 extern int64_t dl_pace_boxes, dl_pace_bytes;
@@ -150,12 +155,14 @@ void dl_pace_open(lua_State *L);
  * is one of the arguments is pushed as that very object. */
 int dl_run_push(dl_args *a, dl_opid op, unsigned flags);
 
-/* ---- the rooms --------------------------------------------------------------------------------------- */
-void dl_types_open(lua_State *L, int torch);     /* Size, dtype, device, None, slice, finfo, iinfo */
+/* ---- the rooms ------------------------------------------------------------------------------ */
+/* Size, dtype, device, None, slice, finfo, iinfo */
+void dl_types_open(lua_State *L, int torch);
 void dl_ops_open(lua_State *L, int torch, int methods, int f, int linalg, int ops);
 void dl_arith_open(lua_State *L, int meta);
 void dl_index_open(lua_State *L, int meta, int methods);
-void dl_make_open(lua_State *L, int torch, int methods);         /* tensor, as_tensor, tolist, item */
+/* tensor, as_tensor, tolist, item */
+void dl_make_open(lua_State *L, int torch, int methods);
 void dl_method_open(lua_State *L, int torch, int methods);       /* to, size, stride, casts … */
 void dl_special_open(lua_State *L, int torch, int methods);      /* einsum, unique, where … */
 void dl_rng_open(lua_State *L, int torch);

@@ -23,7 +23,7 @@ static int l_live(lua_State *L) {
   return 3;
 }
 
-/* refuse(n): the n-th allocation from now fails; refuse(0) stops. Returns whether it is still to come. */
+/* refuse(n): the n-th allocation from now fails; refuse(0) stops. Is it still to come? */
 static int l_refuse(lua_State *L) {
   lua_pushboolean(L, dl_mem_refuse_at > 0);
   dl_mem_refuse_at = luaL_optinteger(L, 1, 0);

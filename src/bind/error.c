@@ -14,7 +14,7 @@
 
 static const char error_key = 0, parked_key = 0;
 
-/* ---- building ----------------------------------------------------------------------------------- */
+/* ---- building ------------------------------------------------------------------------------- */
 static void set_str(lua_State *L, const char *key, const char *v) {
   if (v == NULL || *v == 0) return;
   lua_pushstring(L, v);
@@ -72,7 +72,8 @@ int dl_throw(lua_State *L, dl_class cls, dl_status kind, const char *fmt, ...) {
 }
 
 dl_status dl_park_error(lua_State *L) {
-  if (lua_isboolean(L, -1)) {             /* false marks an empty slot: error(false) becomes a text */
+  /* false marks an empty slot: error(false) becomes a text */
+  if (lua_isboolean(L, -1)) {
     lua_pop(L, 1);
     lua_pushliteral(L, "error(boolean)");
   }
@@ -80,7 +81,7 @@ dl_status dl_park_error(lua_State *L) {
   return dl_fail(DL_RuntimeError, DL_E_CALLBACK, "a Lua callback failed");
 }
 
-/* ---- reading --------------------------------------------------------------------------------------- */
+/* ---- reading -------------------------------------------------------------------------------- */
 /* push "\n  line" for each string of err[key]; how many were pushed */
 static int push_lines(lua_State *L, int err, const char *key) {
   if (lua_getfield(L, err, key) != LUA_TTABLE) {
@@ -163,7 +164,7 @@ static int l_raise(lua_State *L) {
   return lua_error(L);
 }
 
-/* ---- names ------------------------------------------------------------------------------------------- */
+/* ---- names ---------------------------------------------------------------------------------- */
 const char *dl_type_name(lua_State *L, int i) {
   switch (lua_type(L, i)) {
     case LUA_TNONE:

@@ -5,8 +5,8 @@
  *     function Cube.backward(ctx, g) local x = ctx.saved_tensors[1]; return g * 3 * x * x end
  *     y = Cube.apply(x)
  *
- * INVARIANT  The node's slot owns the ctx table; saved tensors belong to the node (version check, no
- *            cycle through an output), ctx reads them while its backward runs.
+ * INVARIANT  The node's slot owns the ctx table; saved tensors belong to the node (version check,
+ *            no cycle through an output), ctx reads them while its backward runs.
  * MUST NOT   record what forward does: it runs without gradient. */
 #include "bind/bind.h"
 
@@ -17,7 +17,7 @@ static const char ctx_key = 0, class_key = 0;
 
 dl_status dl_protected(lua_CFunction fn, void *ud);
 
-/* ---- backward ------------------------------------------------------------------------------------------ */
+/* ---- backward ------------------------------------------------------------------------------- */
 typedef struct back_call { dl_node *n; dl_tensor **gout, **gin; } back_call;
 
 static void push_grad(lua_State *L, const dl_node *n, uint32_t k, dl_tensor *g, bool zeros) {
@@ -49,7 +49,8 @@ static void take_results(lua_State *L, back_call *c, int ctx, int first) {
   const char *name = lua_tostring(L, -1);
   if (n != want && !(n == 0 && want == 0))
     dl_throw(L, DL_RuntimeError, DL_E_AUTOGRAD,
-             "function %s returned an incorrect number of gradients (expected %d, got %d)", name, want, n);
+             "function %s returned an incorrect number of gradients (expected %d, got %d)", name,
+             want, n);
   for (int k = 0; k < want; k++) {
     if (dl_is_nil(L, first + k)) continue;
     dl_tensor *t = dl_get_tensor(L, first + k);
@@ -71,8 +72,8 @@ static int call_backward(lua_State *L) {
   lua_getfield(L, -1, "backward");
   if (!lua_isfunction(L, -1))
     return dl_throw(L, DL_NotImplementedError, DL_E_AUTOGRAD,
-                    "You must implement either the backward or vjp method for your custom autograd.Function "
-                    "to use it with backward mode AD.");
+                    "You must implement either the backward or vjp method for your custom "
+                    "autograd.Function to use it with backward mode AD.");
   lua_pushvalue(L, ctx);
   uint32_t n = dl_node_outs(c->n);
   luaL_checkstack(L, (int)n + 8, "backward");
@@ -95,13 +96,14 @@ static void free_slot(dl_node *n) {
   n->ext->slot = 0;
 }
 
-/* ---- ctx ---------------------------------------------------------------------------------------------------- */
+/* ---- ctx ------------------------------------------------------------------------------------ */
 static void keep_list(lua_State *L, const char *field) {
   int n = lua_gettop(L);
   lua_createtable(L, n - 1, 0);
   for (int i = 2; i <= n; i++) {
     if (!dl_get_tensor(L, i) && !dl_is_nil(L, i))
-      dl_type_error(L, "save_for_backward can only save variables, but argument %d is of type %s", i - 2,
+      dl_type_error(L, "save_for_backward can only save variables, but argument %d is of type %s",
+                    i - 2,
                     dl_type_name(L, i));
     if (dl_get_tensor(L, i)) {
       dl_share_box(L, i);
@@ -174,7 +176,7 @@ static int l_ctx_index(lua_State *L) {
   return 0;
 }
 
-/* ---- forward --------------------------------------------------------------------------------------------------- */
+/* ---- forward -------------------------------------------------------------------------------- */
 /* Is the tensor at i in the list ctx[field]? */
 static bool listed(lua_State *L, int ctx, const char *field, const dl_tensor *t) {
   bool found = false;
@@ -238,7 +240,8 @@ static void make_node(lua_State *L, const fn_call *c) {
   dl_nodebox *nb = dl_new_object(L, &dl_t_node);
   lua_pushvalue(L, c->ctx);
   int slot = dl_slot_new(L);
-  dl_status st = dl_node_custom(name, (uint32_t)c->nin, (uint32_t)saved_count(L, c->ctx), apply_backward,
+  dl_status st = dl_node_custom(name, (uint32_t)c->nin, (uint32_t)saved_count(L, c->ctx),
+                                apply_backward,
                                 free_slot, slot, &nb->n);
   if (st != DL_OK) {
     dl_host.release(slot);
@@ -328,7 +331,7 @@ static int l_apply(lua_State *L) {
   return c.nout;
 }
 
-/* ---- classes ----------------------------------------------------------------------------------------------------- */
+/* ---- classes -------------------------------------------------------------------------------- */
 static int l_class_tostring(lua_State *L) {
   lua_getfield(L, 1, "__name__");
   lua_pushfstring(L, "<class '__main__.%s'>", lua_tostring(L, -1));

@@ -65,14 +65,14 @@ static void check_inputs(lua_State *L, dl_tensor **in, int n) {
     any = true;
     if (in[i]->dtype != DL_F64)
       dl_warn(true, "UserWarning",
-              "Input #%d requires gradient and is not a double precision floating point or complex. This "
-              "check will likely fail if all the inputs are not of double precision floating point or "
-              "complex. ", i);
+              "Input #%d requires gradient and is not a double precision floating point or "
+              "complex. This check will likely fail if all the inputs are not of double precision "
+              "floating point or complex. ", i);
   }
   if (!any)
     dl_throw(L, DL_ValueError, DL_E_AUTOGRAD,
-             "gradcheck expects at least one input tensor to require gradient, but none of the them have "
-             "requires_grad=True.");
+             "gradcheck expects at least one input tensor to require gradient, but none of the "
+             "them have requires_grad=True.");
 }
 
 static int mismatch(lua_State *L, const dl_check *c, bool raise) {
@@ -86,19 +86,23 @@ static int mismatch(lua_State *L, const dl_check *c, bool raise) {
   dl_push_text(L, n->t);
   dl_push_text(L, a->t);
   return dl_throw(L, DL_GradcheckError, DL_E_AUTOGRAD,
-                  "Jacobian mismatch for output %d with respect to input %d,\nnumerical:%s\nanalytical:%s\n",
+                  "Jacobian mismatch for output %d with respect to input "
+                  "%d,\nnumerical:%s\nanalytical:%s\n",
                   c->out, c->in, lua_tostring(L, -2), lua_tostring(L, -1));
 }
 
 int dl_l_gradcheck(lua_State *L) {
-  static dl_sig sig = {"gradcheck(Tensor func, Tensor inputs, *, float eps=1e-06, float atol=1e-05, "
-                       "float rtol=0.001, bool raise_exception=True, float nondet_tol=0.0) -> bool", 3, NULL};
+  static dl_sig sig = {"gradcheck(Tensor func, Tensor inputs, *, float eps=1e-06, float "
+                       "atol=1e-05, "
+                       "float rtol=0.001, bool raise_exception=True, float nondet_tol=0.0) -> "
+                       "bool", 3, NULL};
   dl_args a;
   int nin;
   bool good = true;
   dl_args_sig(L, &a, &sig, 1, false);
   if (!lua_isfunction(L, a.at[0]))
-    return dl_type_error(L, "gradcheck(): argument 'func' must be a function, not %s", dl_type_name(L, a.at[0]));
+    return dl_type_error(L, "gradcheck(): argument 'func' must be a function, not %s",
+                         dl_type_name(L, a.at[0]));
   dl_tensor **in = gather(L, a.at[0], a.at[1], &nin);
   check_inputs(L, in, nin);
   dl_pace(L);

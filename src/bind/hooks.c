@@ -3,8 +3,8 @@
  * A slot is an int in a registry table. The engine may drop one at any moment (a node dies in the
  * middle of an op), so dropped slots are queued and freed at the binding's next entry.
  *
- * INVARIANT  Every call from the engine into Lua goes through dl_protected: an error comes back as a
- *            status and is raised again by the binding function that started the walk.
+ * INVARIANT  Every call from the engine into Lua goes through dl_protected: an error comes back as
+ *            a status and is raised again by the binding function that started the walk.
  * MUST NOT   hold a tensor from a slot unless the user's function does. */
 #include "bind/bind.h"
 
@@ -13,7 +13,7 @@
 
 static const char slots_key = 0, handle_key = 0;
 
-/* ---- slots ---------------------------------------------------------------------------------------- */
+/* ---- slots ---------------------------------------------------------------------------------- */
 static int *dropped;
 static int n_dropped, cap_dropped;
 
@@ -61,7 +61,7 @@ dl_status dl_protected(lua_CFunction fn, void *ud) {
   return status == LUA_OK ? DL_OK : dl_park_error(L);
 }
 
-/* ---- tensor hooks: a slot holds a list of {id, function} ------------------------------------------------ */
+/* ---- tensor hooks: a slot holds a list of {id, function} ------------------------------------ */
 typedef struct hook_call { int slot; dl_tensor *t, *replaced; } hook_call;
 
 /* the functions of the list, copied: a hook may remove hooks */
@@ -229,7 +229,7 @@ static int l_register_post(lua_State *L) {
   return add_hook(L, &e->post_hooks, 2);
 }
 
-/* ---- grad_fn objects ----------------------------------------------------------------------------------------- */
+/* ---- grad_fn objects ------------------------------------------------------------------------ */
 void dl_push_node(lua_State *L, dl_node *n) {
   if (!n) {
     lua_pushnil(L);
@@ -299,7 +299,7 @@ static int l_node_index(lua_State *L) {
                   dl_node_name(n), key);
 }
 
-/* ---- anomaly mode: where an op was called -------------------------------------------------------------------- */
+/* ---- anomaly mode: where an op was called --------------------------------------------------- */
 static int keep_place(lua_State *L) {
   int *slot = lua_touserdata(L, 1);
   luaL_traceback(L, L, NULL, 1);
@@ -321,7 +321,7 @@ static const char *host_line(int slot) {
   return s;
 }
 
-/* ---- saved-tensor hooks: a stack of {pack, unpack} -------------------------------------------------------------- */
+/* ---- saved-tensor hooks: a stack of {pack, unpack} ------------------------------------------ */
 typedef struct pack_call { dl_tensor *t; int slot; } pack_call;
 
 static int call_pack(lua_State *L) {
@@ -357,7 +357,9 @@ static int call_unpack(lua_State *L) {
   lua_call(L, 1, 1);
   dl_tensor *t = dl_get_tensor(L, -1);
   if (!t)
-    return dl_type_error(L, "Output of saved tensor unpack_hook expected to be a Tensor but got result of "
+    return dl_type_error(L,
+                         "Output of saved tensor unpack_hook expected to be a Tensor but got "
+                         "result of "
                          "type %s", dl_type_name(L, -1));
   c->t = dl_tensor_retain(t);
   return 0;
@@ -395,9 +397,11 @@ void dl_saved_hooks_pop(lua_State *L) {
 void dl_hooks_open(lua_State *L, int torch, int methods) {
   (void)torch;
   static const luaL_Reg node_meta[] = {{"__gc", l_node_gc}, {"__index", l_node_index},
-                                       {"__tostring", l_node_tostring}, {"__eq", l_node_eq}, {NULL, NULL}};
+                                       {"__tostring", l_node_tostring}, {"__eq", l_node_eq},
+                                       {NULL, NULL}};
   static const luaL_Reg meth[] = {{"register_hook", l_register_hook},
-                                  {"register_post_accumulate_grad_hook", l_register_post}, {NULL, NULL}};
+                                  {"register_post_accumulate_grad_hook", l_register_post},
+                                  {NULL, NULL}};
   n_dropped = 0;
   lua_newtable(L);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &slots_key);

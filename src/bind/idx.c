@@ -69,7 +69,8 @@ static dl_status idx_header(idx_file *x) {
   if (got != 4) return idx_short(x);
   if (head[0] || head[1]) return idx_bad(x, "not an idx file (wrong magic number)");
   if (head[2] != 8) return idx_bad(x, "only unsigned bytes (type 8) are read");
-  if (head[3] < 1 || head[3] > DL_MAXDIM) return idx_bad(x, "the number of dimensions is not 1 to 8");
+  if (head[3] < 1 || head[3] > DL_MAXDIM)
+    return idx_bad(x, "the number of dimensions is not 1 to 8");
   x->ndim = head[3];
   for (int i = 0; i < x->ndim; i++) {
     if (gzread(x->f, word, 4) != 4) return idx_short(x);

@@ -26,14 +26,15 @@ typedef struct ix_key { int n; bool single; ix_item item[MAX_ITEMS]; } ix_key;
 
 static ix_item *add_item(lua_State *L, ix_key *k, ix_kind kind) {
   if (k->n == MAX_ITEMS)
-    dl_throw(L, DL_IndexError, DL_E_INDEX, "too many indices for tensor of dimension %d", DL_MAXDIM);
+    dl_throw(L, DL_IndexError, DL_E_INDEX, "too many indices for tensor of dimension %d",
+             DL_MAXDIM);
   ix_item *it = &k->item[k->n++];
   memset(it, 0, sizeof *it);
   it->kind = kind;
   return it;
 }
 
-/* ---- text: "1:3, :, -1, ..., None" ------------------------------------------------------------------ */
+/* ---- text: "1:3, :, -1, ..., None" ---------------------------------------------------------- */
 static const char *blank(const char *s) {
   while (isspace((unsigned char)*s)) s++;
   return s;
@@ -41,7 +42,8 @@ static const char *blank(const char *s) {
 
 static int bad_text(lua_State *L, const char *text) {
   dl_fail(DL_IndexError, DL_E_INDEX, "invalid index text \"%s\"", text);
-  dl_note("as in Python: \"1:3, :, -1\", \"..., None\", \"::2\"; a table is the tuple: x[{1, \"1:3\"}]");
+  dl_note("as in Python: \"1:3, :, -1\", \"..., None\", \"::2\"; a table is the tuple: x[{1, "
+          "\"1:3\"}]");
   return dl_raise(L, DL_E_INDEX);
 }
 
@@ -100,7 +102,7 @@ static void read_text(lua_State *L, ix_key *k, const char *text) {
   if (k->n == 0) bad_text(L, text);
 }
 
-/* ---- Lua values ---------------------------------------------------------------------------------------- */
+/* ---- Lua values ----------------------------------------------------------------------------- */
 static void read_list(lua_State *L, ix_key *k, int i) {
   dl_box *shell = dl_push_shell(L);
   dl_make_read(L, i, DL_NODTYPE, shell);
@@ -113,8 +115,8 @@ static void read_list(lua_State *L, ix_key *k, int i) {
 
 static int bad_key(lua_State *L, int i) {
   return dl_throw(L, DL_IndexError, DL_E_INDEX,
-                  "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
-                  "indices (got %s)", dl_type_name(L, i));
+                  "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables "
+                  "are valid indices (got %s)", dl_type_name(L, i));
 }
 
 static void read_value(lua_State *L, ix_key *k, int i) {
@@ -156,7 +158,8 @@ static void read_key(lua_State *L, ix_key *k, int i) {
     luaL_checkstack(L, 2 * MAX_ITEMS + 8, "index");
     if (n > MAX_ITEMS) {                  /* a long list is an index list that lost its braces */
       dl_fail(DL_IndexError, DL_E_INDEX, "too many indices for tensor of dimension %d", DL_MAXDIM);
-      dl_note("a table is the tuple of indices; a list of positions has its own braces: x[{{0, 2, …}}]");
+      dl_note("a table is the tuple of indices; a list of positions has its own braces: x[{{0, "
+              "2, …}}]");
       dl_raise(L, DL_E_INDEX);
     }
     for (int64_t j = 0; j < n; j++) {
@@ -168,7 +171,7 @@ static void read_key(lua_State *L, ix_key *k, int i) {
   }
 }
 
-/* ---- running ------------------------------------------------------------------------------------------------ */
+/* ---- running -------------------------------------------------------------------------------- */
 typedef struct ix_run {
   dl_ex *e;
   dl_tensor *x;                  /* borrowed from e, or the operand */
@@ -187,7 +190,8 @@ static int used_dims(const ix_key *k) {
   for (int i = 0; i < k->n; i++) {
     const ix_item *it = &k->item[i];
     if (it->kind == IX_INT || it->kind == IX_SLICE) n++;
-    if (it->kind == IX_TENSOR) n += it->t->dtype == DL_BOOL || it->t->dtype == DL_U8 ? it->t->ndim : 1;
+    bool mask = it->kind == IX_TENSOR && (it->t->dtype == DL_BOOL || it->t->dtype == DL_U8);
+    if (it->kind == IX_TENSOR) n += mask ? it->t->ndim : 1;
   }
   return n;
 }
@@ -196,12 +200,13 @@ static int used_dims(const ix_key *k) {
 static dl_status run_int(ix_run *r, const dl_tensor *orig, int place, int64_t i) {
   if (orig->ndim == 0 && i == 0)
     return dl_fail(DL_IndexError, DL_E_INDEX,
-                   "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in "
-                   "C++ to convert a 0-dim tensor to a number");
+                   "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+                   "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number");
   if (orig->ndim && r->dim >= r->x->ndim) return too_many(orig);
   int64_t n = orig->ndim ? r->x->size[r->dim] : 0;
   if (i < -n || i >= n)
-    return dl_fail(DL_IndexError, DL_E_INDEX, "index %lld is out of bounds for dimension %d with size %lld",
+    return dl_fail(DL_IndexError, DL_E_INDEX,
+                   "index %lld is out of bounds for dimension %d with size %lld",
                    (long long)i, place, (long long)n);
   r->x = EX(r->e, select, T(r->x), I(r->dim), I(i));
   return r->e->st;
@@ -308,7 +313,7 @@ int dl_getitem(lua_State *L) {
   return 1;
 }
 
-/* ---- assignment ------------------------------------------------------------------------------------------------ */
+/* ---- assignment ----------------------------------------------------------------------------- */
 /* Sizes of v without leading ones beyond what dst has, as PyTorch's setitem allows. */
 static dl_tensor *strip_ones(dl_ex *e, dl_tensor *v, int ndim) {
   int first = 0;
@@ -378,7 +383,8 @@ int dl_setitem(lua_State *L) {
   dl_box *np = dl_object(L, 3, &dl_t_np);
   dl_tensor *value = np ? np->t : dl_get_tensor(L, 3);
   if (!value && !value_number(L, 3, &num))
-    return dl_type_error(L, "can't assign a %s to a %s", dl_type_name(L, 3), dl_tensor_type_name(x, name));
+    return dl_type_error(L, "can't assign a %s to a %s", dl_type_name(L, 3),
+                         dl_tensor_type_name(x, name));
   read_key(L, &k, 2);
   dl_status st = set(x, &k, value, &num);
   return st == DL_OK ? 0 : dl_raise(L, st);

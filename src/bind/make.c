@@ -1,7 +1,8 @@
 /* make.c -- Lua values into tensors and back: torch.tensor, as_tensor, item, tolist
  *
- * INVARIANT  The result lives in its box before the first value is read, so that a bad value deep in
- *            a list leaks nothing. Depth is bounded by the shape: a cyclic list ends in an error.
+ * INVARIANT  The result lives in its box before the first value is read, so that a bad value deep
+ *            in a list leaks nothing. Depth is bounded by the shape: a cyclic list ends in an
+ *            error.
  * MUST NOT   promote by itself: dl_promote does. */
 #include "bind/bind.h"
 
@@ -10,7 +11,7 @@
 
 typedef struct shape { int ndim; int64_t size[DL_MAXDIM]; } shape;
 
-/* ---- shape and dtype ------------------------------------------------------------------------------- */
+/* ---- shape and dtype ------------------------------------------------------------------------ */
 /* Follow the first elements down, as PyTorch does. */
 static void read_shape(lua_State *L, int i, shape *s) {
   int top = lua_gettop(L);
@@ -75,7 +76,7 @@ static dl_dtype infer(lua_State *L, int i, int depth, int ndim) {
   return d;
 }
 
-/* ---- filling ------------------------------------------------------------------------------------------ */
+/* ---- filling -------------------------------------------------------------------------------- */
 static bool int_fits(dl_dtype d, int64_t v) {
   if (d == DL_I64 || d == DL_BOOL || !dl_dtype_is_int(d)) return true;
   int bits = 8 * dl_dtypes[d].size;
@@ -140,7 +141,8 @@ static char *fill(lua_State *L, int i, dl_dtype d, const shape *s, int depth, ch
 
 static int not_data(lua_State *L, int i) {
   if (lua_type(L, i) == LUA_TSTRING) return dl_type_error(L, "new(): invalid data type 'str'");
-  return dl_throw(L, DL_RuntimeError, DL_E_ARGUMENT, "Could not infer dtype of %s", dl_type_name(L, i));
+  return dl_throw(L, DL_RuntimeError, DL_E_ARGUMENT, "Could not infer dtype of %s",
+                  dl_type_name(L, i));
 }
 
 void dl_make_read(lua_State *L, int i, dl_dtype want, dl_box *shell) {
@@ -159,7 +161,8 @@ void dl_make_read(lua_State *L, int i, dl_dtype want, dl_box *shell) {
   }
   shape s;
   read_shape(L, i, &s);
-  if (s.ndim == 0 && lua_type(L, i) != LUA_TNUMBER && lua_type(L, i) != LUA_TBOOLEAN) not_data(L, i);
+  if (s.ndim == 0 && lua_type(L, i) != LUA_TNUMBER && lua_type(L, i) != LUA_TBOOLEAN)
+    not_data(L, i);
   dl_dtype d = want == DL_NODTYPE ? infer(L, i, 0, s.ndim) : want;
   if (d == DL_NODTYPE) d = (dl_dtype)dl_default_dtype;
   dl_pace(L);
@@ -170,7 +173,7 @@ void dl_make_read(lua_State *L, int i, dl_dtype want, dl_box *shell) {
   else infer(L, i, 0, s.ndim);
 }
 
-/* ---- torch.tensor, torch.as_tensor -------------------------------------------------------------------------- */
+/* ---- torch.tensor, torch.as_tensor ---------------------------------------------------------- */
 #define DATA_OPTIONS "dtype? dtype=None, device? device=None, bool requires_grad=False"
 enum { DATA, DTYPE, DEVICE, REQUIRES_GRAD };
 
@@ -199,8 +202,9 @@ static void warn_copy(lua_State *L, int i) {
   if (!dl_get_tensor(L, i)) return;
   dl_lua = L;
   dl_warn(true, "UserWarning",
-          "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-          "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).");
+          "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() "
+          "or sourceTensor.detach().clone().requires_grad_(True), rather than "
+          "torch.tensor(sourceTensor).");
 }
 
 /* An array at i is read as its tensor. */
@@ -219,7 +223,8 @@ static int make(lua_State *L, dl_args *a) {
 }
 
 static int l_tensor(lua_State *L) {
-  static dl_sig sig = {"tensor(Tensor data, *, " DATA_OPTIONS ", bool pin_memory=False) -> Tensor", 1, NULL};
+  static dl_sig sig = {"tensor(Tensor data, *, " DATA_OPTIONS ", bool pin_memory=False) -> Tensor",
+                       1, NULL};
   dl_args a;
   dl_args_sig(L, &a, &sig, 1, false);
   warn_copy(L, a.at[DATA]);
@@ -242,11 +247,12 @@ static int l_as_tensor(lua_State *L) {
     return 1;
   }
   dl_box *shell = dl_push_shell(L);
-  dl_status st = same ? dl_tensor_alias(t, true, &shell->t) : dl_run(DL_OP__to_copy, v, 3, 0, &shell->t);
+  dl_status st = same ? dl_tensor_alias(t, true, &shell->t)
+      : dl_run(DL_OP__to_copy, v, 3, 0, &shell->t);
   return st == DL_OK ? 1 : dl_raise(L, st);
 }
 
-/* ---- elements as Lua values ------------------------------------------------------------------------------------ */
+/* ---- elements as Lua values ----------------------------------------------------------------- */
 int dl_push_item(lua_State *L, const dl_tensor *t, const char *p) {
   dl_dtype d = (dl_dtype)t->dtype;
   if (d == DL_BOOL) lua_pushboolean(L, *p != 0);
@@ -258,7 +264,8 @@ int dl_push_item(lua_State *L, const dl_tensor *t, const char *p) {
 static int l_item(lua_State *L) {
   const dl_tensor *t = dl_check_tensor(L, 1, "item", "self");
   if (t->numel != 1)
-    return dl_throw(L, DL_RuntimeError, DL_E_SHAPE, "a Tensor with %lld elements cannot be converted to Scalar",
+    return dl_throw(L, DL_RuntimeError, DL_E_SHAPE,
+                    "a Tensor with %lld elements cannot be converted to Scalar",
                     (long long)t->numel);
   return dl_push_item(L, t, t->data);
 }

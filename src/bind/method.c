@@ -1,7 +1,8 @@
 /* method.c -- methods and functions that read a tensor's description or convert it
  *
- * size, stride, to, casts, requires_grad_, equal, allclose, promote_types, defaults, threads …: what
- * the generic form of ops.c cannot express. Each states its schema and is read by the same reader.
+ * size, stride, to, casts, requires_grad_, equal, allclose, promote_types, defaults, threads …:
+ * what the generic form of ops.c cannot express. Each states its schema and is read by the same
+ * reader.
  *
  * MUST NOT  touch elements; ops do. */
 #include "bind/bind.h"
@@ -14,7 +15,7 @@ int dl_old_tensor(lua_State *L);
 
 static dl_tensor *self(lua_State *L, const char *fn) { return dl_check_tensor(L, 1, fn, "self"); }
 
-/* ---- description ------------------------------------------------------------------------------------- */
+/* ---- description ---------------------------------------------------------------------------- */
 static int pick_dim(lua_State *L, int n, const int64_t *v, int i) {
   int64_t d;
   int at;
@@ -22,7 +23,8 @@ static int pick_dim(lua_State *L, int n, const int64_t *v, int i) {
     return dl_type_error(L, "argument 'dim' must be int, not %s", dl_type_name(L, i));
   dl_status st = dl_wrap_dim(d, n, &at);
   if (st == DL_OK && n == 0)
-    st = dl_fail(DL_IndexError, DL_E_INDEX, "dimension specified as %lld but tensor has no dimensions",
+    st = dl_fail(DL_IndexError, DL_E_INDEX,
+                 "dimension specified as %lld but tensor has no dimensions",
                  (long long)d);
   if (st != DL_OK) return dl_raise(L, st);
   lua_pushinteger(L, v[at]);
@@ -105,7 +107,8 @@ static int l_get_device(lua_State *L) {
   return 1;
 }
 static int l_is_set_to(lua_State *L) {
-  lua_pushboolean(L, self(L, "is_set_to")->data == dl_check_tensor(L, 2, "is_set_to", "tensor")->data);
+  lua_pushboolean(L, self(L, "is_set_to")->data == dl_check_tensor(L, 2, "is_set_to",
+      "tensor")->data);
   return 1;
 }
 static int l_is_same_size(lua_State *L) {
@@ -124,9 +127,10 @@ int dl_is_parameter(lua_State *L) {
   return 1;
 }
 
-/* ---- conversion ----------------------------------------------------------------------------------------- */
+/* ---- conversion ----------------------------------------------------------------------------- */
 /* x itself when nothing changes, else a copy with the new dtype and device. x is at index 1. */
-static int convert(lua_State *L, dl_tensor *x, const dl_arg *dtype, const dl_arg *device, bool copy) {
+static int convert(lua_State *L, dl_tensor *x, const dl_arg *dtype, const dl_arg *device,
+                   bool copy) {
   bool same = (dtype->tag != DL_A_DTYPE || dtype->i == x->dtype) &&
               (device->tag != DL_A_DEVICE || dl_device_same(device->dev, x->dev));
   if (same && !copy) {
@@ -147,8 +151,10 @@ static int l_to(lua_State *L) {
   static dl_sig sigs[] = {
     {"to(Tensor self, device? device=None, dtype? dtype=None, bool non_blocking=False, "
      "bool copy=False) -> Tensor", 0, NULL},
-    {"to.dtype(Tensor self, dtype dtype, bool non_blocking=False, bool copy=False) -> Tensor", 0, NULL},
-    {"to.other(Tensor self, Tensor other, bool non_blocking=False, bool copy=False) -> Tensor", 0, NULL}};
+    {"to.dtype(Tensor self, dtype dtype, bool non_blocking=False, bool copy=False) -> Tensor", 0,
+     NULL},
+    {"to.other(Tensor self, Tensor other, bool non_blocking=False, bool copy=False) -> Tensor", 0,
+     NULL}};
   dl_args a;
   int form = dl_args_sig(L, &a, sigs, 3, true);
   dl_tensor *x = a.arg[0].t;
@@ -171,7 +177,8 @@ static int l_cpu(lua_State *L) {
 }
 
 static int l_cuda(lua_State *L) {
-  static dl_sig sig = {"cuda(Tensor self, device? device=None, bool non_blocking=False) -> Tensor", 0, NULL};
+  static dl_sig sig = {"cuda(Tensor self, device? device=None, bool non_blocking=False) -> Tensor",
+                       0, NULL};
   dl_args a;
   dl_args_sig(L, &a, &sig, 1, true);
   dl_arg dev = {.tag = DL_A_DEVICE, .dev = {DL_CUDA, 0}};
@@ -197,10 +204,12 @@ static int l_type(lua_State *L) {
     return 1;
   }
   const dl_word *w = dl_object(L, 2, &dl_t_dtype);
-  dl_dtype d = w ? (dl_dtype)w->v : lua_type(L, 2) == LUA_TSTRING ? dtype_of_type_name(lua_tostring(L, 2))
+  dl_dtype d = w ? (dl_dtype)w->v : lua_type(L, 2) == LUA_TSTRING
+      ? dtype_of_type_name(lua_tostring(L, 2))
                                                                  : DL_NODTYPE;
   if (d == DL_NODTYPE)
-    return dl_throw(L, DL_ValueError, DL_E_ARGUMENT, "invalid type: '%s'", luaL_tolstring(L, 2, NULL));
+    return dl_throw(L, DL_ValueError, DL_E_ARGUMENT, "invalid type: '%s'",
+                    luaL_tolstring(L, 2, NULL));
   return convert(L, t, &DT(d), &NIL, false);
 }
 
@@ -215,7 +224,7 @@ static int l_pin_memory(lua_State *L) {
                   "Cannot access accelerator device when none is available.");
 }
 
-/* ---- new_zeros and kin: dtype and device of x ------------------------------------------------------------- */
+/* ---- new_zeros and kin: dtype and device of x ----------------------------------------------- */
 static int make_like(lua_State *L, dl_sig *sig, dl_opid op, int n_before) {
   dl_args a;
   dl_args_sig(L, &a, sig, 1, true);
@@ -258,7 +267,8 @@ static int l_new_tensor(lua_State *L) {
   dl_args a;
   dl_args_sig(L, &a, &sig, 1, true);
   dl_box *b = dl_push_shell(L);
-  dl_make_read(L, a.at[1], a.arg[2].tag == DL_A_DTYPE ? (dl_dtype)a.arg[2].i : (dl_dtype)a.arg[0].t->dtype, b);
+  dl_make_read(L, a.at[1], a.arg[2].tag == DL_A_DTYPE ? (dl_dtype)a.arg[2].i
+               : (dl_dtype)a.arg[0].t->dtype, b);
   b->t->requires_grad = a.arg[4].i && dl_dtype_is_float((dl_dtype)b->t->dtype);
   return 1;
 }
@@ -269,7 +279,8 @@ int dl_old_tensor(lua_State *L) {
   if (d == DL_NODTYPE) d = (dl_dtype)dl_default_dtype;
   int n = lua_gettop(L);
   dl_box *b;
-  if (n == 1 && (dl_is_list(L, 1) || dl_get_tensor(L, 1) || dl_object(L, 1, &dl_t_np)) && !dl_is_size(L, 1)) {
+  if (n == 1 && (dl_is_list(L, 1) || dl_get_tensor(L, 1) || dl_object(L, 1, &dl_t_np))
+      && !dl_is_size(L, 1)) {
     b = dl_push_shell(L);
     dl_make_read(L, 1, d, b);
     return 1;
@@ -283,7 +294,7 @@ int dl_old_tensor(lua_State *L) {
   return st == DL_OK ? 1 : dl_raise(L, st);
 }
 
-/* ---- comparison to one boolean ------------------------------------------------------------------------------- */
+/* ---- comparison to one boolean -------------------------------------------------------------- */
 static int answer(lua_State *L, dl_status st, dl_box *b) {
   if (st != DL_OK) return dl_raise(L, st);
   lua_pushboolean(L, dl_tensor_item_i(b->t) != 0);
@@ -307,14 +318,15 @@ static int l_allclose(lua_State *L) {
   dl_ex e;
   dl_ex_begin(&e);
   if (a.arg[0].t->dtype != a.arg[1].t->dtype)
-    e.st = dl_fail(DL_RuntimeError, DL_E_DTYPE, "%s did not match %s", dl_dtypes[a.arg[0].t->dtype].scalar,
+    e.st = dl_fail(DL_RuntimeError, DL_E_DTYPE, "%s did not match %s",
+                   dl_dtypes[a.arg[0].t->dtype].scalar,
                    dl_dtypes[a.arg[1].t->dtype].scalar);
   dl_tensor *close = e.st == DL_OK ? dl_ex_call(&e, DL_OP_isclose, a.arg, 5, 0) : NULL;
   if (close) dl_ex_return(&e, EX(&e, all, T(close)), &b->t);
   return answer(L, dl_ex_end(&e), b);
 }
 
-/* ---- dtypes ------------------------------------------------------------------------------------------------------ */
+/* ---- dtypes --------------------------------------------------------------------------------- */
 static dl_dtype check_dtype(lua_State *L, int i, const char *fn, const char *param) {
   const dl_word *w = dl_object(L, i, &dl_t_dtype);
   if (!w)
@@ -324,7 +336,8 @@ static dl_dtype check_dtype(lua_State *L, int i, const char *fn, const char *par
 }
 
 static int l_promote_types(lua_State *L) {
-  dl_dtype a = check_dtype(L, 1, "promote_types", "type1"), b = check_dtype(L, 2, "promote_types", "type2");
+  dl_dtype a = check_dtype(L, 1, "promote_types", "type1"),
+      b = check_dtype(L, 2, "promote_types", "type2");
   dl_push_dtype(L, dl_promote(a, b));
   return 1;
 }
@@ -362,7 +375,7 @@ static int l_set_default_dtype(lua_State *L) {
   return 0;
 }
 
-/* ---- settings ------------------------------------------------------------------------------------------------------ */
+/* ---- settings ------------------------------------------------------------------------------- */
 static int l_get_num_threads(lua_State *L) {
   lua_pushinteger(L, dl_threads());
   return 1;
@@ -372,12 +385,13 @@ static int l_set_num_threads(lua_State *L) {
   int64_t n;
   if (!dl_get_int(L, 1, &n))
     return dl_type_error(L, "set_num_threads expects an int, but got %s", dl_type_name(L, 1));
-  if (n <= 0) return dl_throw(L, DL_RuntimeError, DL_E_ARGUMENT, "set_num_threads expects a positive integer");
+  if (n <= 0) return dl_throw(L, DL_RuntimeError, DL_E_ARGUMENT,
+                              "set_num_threads expects a positive integer");
   dl_set_threads(n > 1024 ? 1024 : (int)n);
   return 0;
 }
 
-/* ---- requires_grad_, Parameter --------------------------------------------------------------------------------------- */
+/* ---- requires_grad_, Parameter -------------------------------------------------------------- */
 static int l_requires_grad_(lua_State *L) {
   static dl_sig sig = {"requires_grad_(Tensor self, bool requires_grad=True) -> Tensor", 0, NULL};
   dl_args a;

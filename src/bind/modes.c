@@ -42,14 +42,15 @@ static guard *push_guard(lua_State *L) {
   memset(g, 0, sizeof *g);
   g->saved = dl_mode & GRAD_BITS;
   if (luaL_newmetatable(L, "torch.guard")) {
-    static const luaL_Reg meta[] = {{"__close", l_guard_close}, {"__exit", l_guard_close}, {NULL, NULL}};
+    static const luaL_Reg meta[] = {{"__close", l_guard_close}, {"__exit", l_guard_close},
+                                    {NULL, NULL}};
     dl_set_funcs(L, -1, meta);
   }
   lua_setmetatable(L, -2);
   return g;
 }
 
-/* Open a guard with the given bits; with a function at index fn, call it with the arguments behind. */
+/* Open a guard with the given bits; a function at index fn is called with what follows it. */
 static int enter(lua_State *L, unsigned bits, int fn) {
   guard *g = push_guard(L);
   if (n_open == 0) dl_here(L, first_open, sizeof first_open);
@@ -74,7 +75,7 @@ static unsigned now(void) { return dl_mode & GRAD_BITS; }
 static int l_no_grad(lua_State *L) { return enter(L, now() | DL_MODE_NO_GRAD, 1); }
 static int l_enable_grad(lua_State *L) { return enter(L, now() & ~(unsigned)DL_MODE_NO_GRAD, 1); }
 
-/* leading boolean (or {mode=…}) of inference_mode, set_grad_enabled, …; *fn: where a function stands */
+/* leading boolean (or {mode=…}) of inference_mode …; *fn: where a function stands */
 static bool read_mode(lua_State *L, const char *name, bool dflt, bool required, int *fn) {
   *fn = 1;
   if (lua_isboolean(L, 1)) {
@@ -127,8 +128,8 @@ static int l_detect_anomaly(lua_State *L) {
   read_mode(L, "detect_anomaly", true, false, &fn);
   dl_lua = L;
   dl_warn(true, "UserWarning",
-          "Anomaly Detection has been enabled. This mode will increase the runtime and should only be "
-          "enabled for debugging.");
+          "Anomaly Detection has been enabled. This mode will increase the runtime and should only "
+          "be enabled for debugging.");
   return enter(L, now() | DL_MODE_ANOMALY, fn);
 }
 
@@ -186,10 +187,12 @@ void dl_modes_open(lua_State *L, int torch, int autograd) {
     {"no_grad", l_no_grad}, {"enable_grad", l_enable_grad}, {"inference_mode", l_inference_mode},
     {"set_grad_enabled", l_set_grad_enabled}, {NULL, NULL}};
   static const luaL_Reg own[] = {
-    {"is_grad_enabled", l_is_grad_enabled}, {"is_inference_mode_enabled", l_is_inference_mode_enabled},
+    {"is_grad_enabled", l_is_grad_enabled},
+    {"is_inference_mode_enabled", l_is_inference_mode_enabled},
     {"is_anomaly_enabled", l_is_anomaly_enabled}, {NULL, NULL}};
   static const luaL_Reg grad[] = {
-    {"set_detect_anomaly", l_set_detect_anomaly}, {"detect_anomaly", l_detect_anomaly}, {NULL, NULL}};
+    {"set_detect_anomaly", l_set_detect_anomaly}, {"detect_anomaly", l_detect_anomaly},
+    {NULL, NULL}};
   dl_set_funcs(L, torch, both);
   dl_set_funcs(L, torch, own);
   dl_set_funcs(L, autograd, both);

@@ -3,8 +3,8 @@
  * What is written in Lua is loaded when first used: the global table, torch, F and dlrepl each look
  * a missing name up among the modules of lua/.
  *
- * INVARIANT  The names live in a table behind _G, so that assigning to one is seen (and warned about
- *            once); a module that does not exist leaves the name nil.
+ * INVARIANT  The names live in a table behind _G, so that assigning to one is seen (and warned
+ *            about once); a module that does not exist leaves the name nil.
  * MUST NOT   know what the modules contain. */
 #include "bind/bind.h"
 
@@ -16,7 +16,7 @@ int dl_old_tensor(lua_State *L);
 int dl_read_idx(lua_State *L);
 void dl_helper_open(lua_State *L, int dlrepl);
 
-/* ---- loading ---------------------------------------------------------------------------------------- */
+/* ---- loading -------------------------------------------------------------------------------- */
 /* Push require(name), or false where there is no such file. */
 static bool load_module(lua_State *L, const char *name) {
   lua_getglobal(L, "package");
@@ -118,7 +118,7 @@ static void set_loader(lua_State *L, int tbl, const char *module, lua_CFunction 
   lua_setfield(L, tbl, "__dl_module");
 }
 
-/* ---- _G ------------------------------------------------------------------------------------------------ */
+/* ---- _G ------------------------------------------------------------------------------------- */
 static const char *const global_homes[][3] = {
   /* name            module                 field of it, or "" for the module */
   {"nn", "torch.nn", ""}, {"optim", "torch.optim", ""}, {"torchvision", "torchvision", ""},
@@ -165,7 +165,7 @@ static int l_set_global(lua_State *L) {
   return 0;
 }
 
-/* ---- ipairs and table.unpack on torch's own objects, which count from 0 ------------------------------------ */
+/* ---- ipairs and table.unpack on torch's own objects, which count from 0 --------------------- */
 static int l_ipairs(lua_State *L) {
   luaL_checkany(L, 1);
   if (luaL_getmetafield(L, 1, "__ipairs") != LUA_TNIL) {
@@ -181,7 +181,8 @@ static int l_ipairs(lua_State *L) {
 
 static int l_unpack(lua_State *L) {
   if (luaL_getmetafield(L, 1, "__ipairs") != LUA_TNIL) {
-    dl_fail(DL_TypeError, DL_E_ARGUMENT, "table.unpack counts from 1, a %s from 0", dl_type_name(L, 1));
+    dl_fail(DL_TypeError, DL_E_ARGUMENT, "table.unpack counts from 1, a %s from 0",
+            dl_type_name(L, 1));
     dl_note("write x:unpack()");
     return dl_raise(L, DL_E_ARGUMENT);
   }
@@ -197,7 +198,7 @@ static void wrap(lua_State *L, int tbl, const char *name, lua_CFunction fn) {
   lua_setfield(L, tbl, name);
 }
 
-/* ---- what a machine without a GPU answers --------------------------------------------------------------------- */
+/* ---- what a machine without a GPU answers --------------------------------------------------- */
 static int l_false(lua_State *L) {
   lua_pushboolean(L, 0);
   return 1;
@@ -220,7 +221,8 @@ static void open_devices(lua_State *L, int torch) {
     {"is_available", l_false}, {"device_count", l_zero}, {"manual_seed", l_nothing},
     {"manual_seed_all", l_nothing}, {"empty_cache", l_nothing}, {"memory_allocated", l_zero},
     {"max_memory_allocated", l_zero}, {"memory_reserved", l_zero}, {"is_initialized", l_false},
-    {"current_device", l_no_cuda}, {"synchronize", l_no_cuda}, {"get_device_name", l_no_cuda}, {NULL, NULL}};
+    {"current_device", l_no_cuda}, {"synchronize", l_no_cuda}, {"get_device_name", l_no_cuda},
+    {NULL, NULL}};
   static const luaL_Reg none[] = {
     {"is_available", l_false}, {"is_built", l_false}, {"device_count", l_zero},
     {"current_accelerator", l_nothing}, {NULL, NULL}};
@@ -239,7 +241,7 @@ static void open_devices(lua_State *L, int torch) {
   lua_setfield(L, torch, "backends");
 }
 
-/* ---- open ------------------------------------------------------------------------------------------------------- */
+/* ---- open ----------------------------------------------------------------------------------- */
 static void set_number(lua_State *L, int tbl, const char *key, double v) {
   lua_pushnumber(L, v);
   lua_setfield(L, tbl, key);
@@ -299,7 +301,7 @@ static int l_class_tostring(lua_State *L) {
   return 1;
 }
 
-/* methods are torch.Tensor's too: torch.Tensor.add(x, y); a function put there is a method of all */
+/* methods are torch.Tensor's too: torch.Tensor.add(x, y); what is put there is a method of all */
 static void open_class(lua_State *L, int torch, int methods) {
   lua_newtable(L);
   lua_newtable(L);
@@ -323,7 +325,8 @@ int dl_bind_open(lua_State *L) {
   luaL_checkstack(L, 40, "open");
   int top = lua_gettop(L);
   for (int i = 0; i < 7; i++) lua_newtable(L);
-  int torch = top + 1, f = top + 2, linalg = top + 3, ops = top + 4, dlrepl = top + 5, methods = top + 6,
+  int torch = top + 1, f = top + 2, linalg = top + 3, ops = top + 4, dlrepl = top + 5,
+      methods = top + 6,
       names = top + 7;
   dl_metatable(L, &dl_t_tensor);
   int meta = lua_gettop(L);

@@ -12,7 +12,7 @@
 
 const dl_tag_info dl_t_npdtype = {"numpy.dtype", sizeof(dl_word)};
 
-/* ---- boxes ------------------------------------------------------------------------------------------ */
+/* ---- boxes ---------------------------------------------------------------------------------- */
 dl_box *dl_np_shell(lua_State *L) { return dl_new_object(L, &dl_t_np); }
 
 dl_tensor *dl_np_check(lua_State *L, int i, const char *fn) {
@@ -59,7 +59,7 @@ static dl_dtype dtype_option(lua_State *L, int i) {
   return d;
 }
 
-/* ---- making ------------------------------------------------------------------------------------------ */
+/* ---- making --------------------------------------------------------------------------------- */
 static int l_array(lua_State *L) {
   lua_settop(L, 2);
   dl_dtype want = dtype_option(L, 2);
@@ -130,11 +130,12 @@ static int l_arange(lua_State *L) {
 static int l_linspace(lua_State *L) {
   int64_t n = 50;
   dl_arg a = F(luaL_checknumber(L, 1)), b = F(luaL_checknumber(L, 2));
-  if (!dl_is_nil(L, 3) && !dl_get_int(L, 3, &n)) return dl_type_error(L, "linspace: num must be an int");
+  if (!dl_is_nil(L, 3) && !dl_get_int(L, 3, &n))
+    return dl_type_error(L, "linspace: num must be an int");
   return run(L, DL_OP_linspace, (dl_arg[]){a, b, I(n), DT(DL_F64)}, 4);
 }
 
-/* ---- reading and writing elements ------------------------------------------------------------------------ */
+/* ---- reading and writing elements ----------------------------------------------------------- */
 static const luaL_Reg methods[];
 
 static int push_shape(lua_State *L, const dl_tensor *t) {
@@ -187,7 +188,8 @@ static int l_index(lua_State *L) {
   if (lua_type(L, 2) == LUA_TSTRING && is_name(lua_tostring(L, 2))) {
     const char *key = lua_tostring(L, 2);
     if (property(L, self(L), key)) return 1;
-    return dl_throw(L, DL_AttributeError, DL_E_ARGUMENT, "'numpy.ndarray' object has no attribute '%s'", key);
+    return dl_throw(L, DL_AttributeError, DL_E_ARGUMENT,
+                    "'numpy.ndarray' object has no attribute '%s'", key);
   }
   with_tensor(L, dl_getitem, 2);
   dl_tensor *t = dl_get_tensor(L, -1);
@@ -209,14 +211,15 @@ static int l_len(lua_State *L) {
   return 1;
 }
 
-/* ---- methods ------------------------------------------------------------------------------------------------ */
+/* ---- methods -------------------------------------------------------------------------------- */
 static int l_tolist(lua_State *L) { return dl_push_tolist(L, self(L)); }
 static int l_copy(lua_State *L) { return run(L, DL_OP_clone, (dl_arg[]){T(self(L))}, 1); }
 
 static int l_item(lua_State *L) {
   dl_tensor *t = self(L);
   if (t->numel != 1)
-    return dl_throw(L, DL_ValueError, DL_E_SHAPE, "can only convert an array of size 1 to a Python scalar");
+    return dl_throw(L, DL_ValueError, DL_E_SHAPE,
+                    "can only convert an array of size 1 to a Python scalar");
   return dl_push_item(L, t, t->data);
 }
 
@@ -232,7 +235,8 @@ static int l_reshape(lua_State *L) {
   else
     for (; n < top - 1 && n < DL_MAXDIM; n++)
       if (!dl_get_int(L, n + 2, &size[n]))
-        return dl_type_error(L, "'%s' object cannot be interpreted as an integer", dl_type_name(L, n + 2));
+        return dl_type_error(L, "'%s' object cannot be interpreted as an integer",
+                             dl_type_name(L, n + 2));
   return run(L, DL_OP_reshape, (dl_arg[]){T(self(L)), L(size, n)}, 2);
 }
 
@@ -268,14 +272,18 @@ static int l_max(lua_State *L) { return reduce(L, DL_OP_amax, false); }
 static int l_min(lua_State *L) { return reduce(L, DL_OP_amin, false); }
 
 static const luaL_Reg methods[] = {
-  {"tolist", l_tolist}, {"item", l_item}, {"copy", l_copy}, {"astype", l_astype}, {"reshape", l_reshape},
-  {"flatten", l_flatten}, {"sum", l_sum}, {"mean", l_mean}, {"max", l_max}, {"min", l_min}, {NULL, NULL}};
+  {"tolist", l_tolist}, {"item", l_item}, {"copy", l_copy}, {"astype", l_astype},
+  {"reshape", l_reshape},
+  {"flatten", l_flatten}, {"sum", l_sum}, {"mean", l_mean}, {"max", l_max}, {"min", l_min},
+  {NULL, NULL}};
 
-/* ---- arithmetic: numpy's promotion where it differs (ints with a float or by / give float64) ------------------ */
+/* ---- arithmetic; where numpy promotes otherwise: ints with a float or by / give float64 ----- */
 static const struct { const char *event; dl_opid op, reverse; } binary[] = {
-  {"__add", DL_OP_add, DL_OP_add}, {"__sub", DL_OP_sub, DL_OP_rsub}, {"__mul", DL_OP_mul, DL_OP_mul},
+  {"__add", DL_OP_add, DL_OP_add}, {"__sub", DL_OP_sub, DL_OP_rsub},
+  {"__mul", DL_OP_mul, DL_OP_mul},
   {"__div", DL_OP_div, DL_OP_rdiv}, {"__pow", DL_OP_pow, DL_OP_rpow},
-  {"__mod", DL_OP_remainder, DL_OP_rremainder}, {"__idiv", DL_OP_floor_divide, DL_OP_rfloor_divide}};
+  {"__mod", DL_OP_remainder, DL_OP_rremainder},
+  {"__idiv", DL_OP_floor_divide, DL_OP_rfloor_divide}};
 
 /* the array at i as float64 if it holds integers */
 static dl_tensor *as_double(lua_State *L, int i) {
@@ -292,11 +300,13 @@ static int l_binary(lua_State *L) {
   for (int i = 1; i <= 2; i++) {
     if (i == 1 ? a != NULL : b != NULL) continue;
     if (lua_type(L, i) != LUA_TNUMBER)
-      return dl_type_error(L, "unsupported operand type(s): '%s' and '%s'", dl_type_name(L, 1), dl_type_name(L, 2));
+      return dl_type_error(L, "unsupported operand type(s): '%s' and '%s'", dl_type_name(L, 1),
+                           dl_type_name(L, 2));
     real = real || !lua_isinteger(L, i);
   }
   luaL_checkstack(L, 8, "np");
-  dl_tensor *x = !a ? NULL : real ? as_double(L, 1) : a->t, *y = !b ? NULL : real ? as_double(L, 2) : b->t;
+  dl_tensor *x = !a ? NULL : real ? as_double(L, 1) : a->t, *y = !b ? NULL : real ? as_double(L, 2)
+      : b->t;
   if (x && y) return run(L, binary[row].op, (dl_arg[]){T(x), T(y)}, 2);
   if (x) return run(L, binary[row].op, (dl_arg[]){T(x), number(L, 2)}, 2);
   return run(L, binary[row].reverse, (dl_arg[]){T(y), number(L, 1)}, 2);
@@ -315,7 +325,7 @@ static int l_tostring(lua_State *L) {
   return 1;
 }
 
-/* ---- to and from torch ----------------------------------------------------------------------------------------- */
+/* ---- to and from torch ---------------------------------------------------------------------- */
 static int l_from_numpy(lua_State *L) {
   dl_box *a = dl_object(L, 1, &dl_t_np);
   if (!a) return dl_type_error(L, "expected np.ndarray (got %s)", dl_type_name(L, 1));
@@ -330,17 +340,20 @@ static int l_numpy(lua_State *L) {
   dl_tensor *t = a.arg[0].t;
   char dev[24];
   if (t->dev.type != DL_CPU && !a.arg[1].i)
-    return dl_type_error(L, "can't convert %s device type tensor to numpy. Use Tensor.cpu() to copy the tensor to "
+    return dl_type_error(L,
+                         "can't convert %s device type tensor to numpy. Use Tensor.cpu() to "
+                         "copy the tensor to "
                          "host memory first.", dl_device_str(t->dev, dev));
   if (dl_tensor_wants_grad(t) && dl_grad_enabled() && !a.arg[1].i)
     return dl_throw(L, DL_RuntimeError, DL_E_AUTOGRAD,
-                    "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
+                    "Can't call numpy() on Tensor that requires grad. Use "
+                    "tensor.detach().numpy() instead.");
   if (t->dtype == DL_BF16) return dl_type_error(L, "Got unsupported ScalarType BFloat16");
   dl_box *b = dl_np_shell(L);
   return finish(L, dl_tensor_alias(t, true, &b->t));
 }
 
-/* ---- open ---------------------------------------------------------------------------------------------------------- */
+/* ---- open ----------------------------------------------------------------------------------- */
 static int l_npdtype_tostring(lua_State *L) {
   const dl_word *w = lua_touserdata(L, 1);
   lua_pushstring(L, dl_dtypes[w->v].name);
@@ -367,10 +380,12 @@ static void open_dtypes(lua_State *L, int np) {
 
 void dl_np_open(lua_State *L, int torch, int tensor_methods) {
   static const luaL_Reg funcs[] = {
-    {"array", l_array}, {"asarray", l_array}, {"zeros", l_zeros}, {"ones", l_ones}, {"arange", l_arange},
+    {"array", l_array}, {"asarray", l_array}, {"zeros", l_zeros}, {"ones", l_ones},
+    {"arange", l_arange},
     {"linspace", l_linspace}, {"load", dl_np_load}, {"save", dl_np_save}, {NULL, NULL}};
   static const luaL_Reg meta[] = {
-    {"__index", l_index}, {"__newindex", l_newindex}, {"__len", l_len}, {"__unm", l_unm}, {"__gc", l_gc},
+    {"__index", l_index}, {"__newindex", l_newindex}, {"__len", l_len}, {"__unm", l_unm},
+    {"__gc", l_gc},
     {"__tostring", l_tostring}, {NULL, NULL}};
   lua_newtable(L);
   int np = lua_gettop(L);

@@ -61,7 +61,7 @@ static void text_of(const style *s, const char *e, char *buf, size_t cap) {
   }
 }
 
-/* ---- two passes: measure, write ---------------------------------------------------------------------- */
+/* ---- two passes: measure, write ------------------------------------------------------------- */
 typedef void (*visitor)(style *s, const char *e, void *ud);
 
 static void each(style *s, int dim, const char *e, visitor fn, void *ud) {

@@ -1,7 +1,7 @@
 /* npy.c -- np.save and np.load: numpy's .npy files
  *
- * FORMAT    "\x93NUMPY", version, header length (2 or 4 bytes little-endian), a Python dict as text,
- *           blanks up to a multiple of 64, then the elements.
+ * FORMAT    "\x93NUMPY", version, header length (2 or 4 bytes little-endian), a Python dict as
+ *           text, blanks up to a multiple of 64, then the elements.
  * MUST NOT  believe the header: sizes are checked against the file before memory is asked for. */
 #include "bind/np.h"
 
@@ -12,7 +12,8 @@
 #include <string.h>
 
 static const struct { dl_dtype d; const char *descr; } codes[] = {
-  {DL_BOOL, "|b1"}, {DL_U8, "|u1"}, {DL_I8, "|i1"}, {DL_I16, "<i2"}, {DL_I32, "<i4"}, {DL_I64, "<i8"},
+  {DL_BOOL, "|b1"}, {DL_U8, "|u1"}, {DL_I8, "|i1"}, {DL_I16, "<i2"}, {DL_I32, "<i4"},
+  {DL_I64, "<i8"},
   {DL_F16, "<f2"}, {DL_F32, "<f4"}, {DL_F64, "<f8"}};
 
 static dl_status io_error(const char *path) {
@@ -24,12 +25,13 @@ static dl_status bad(const char *path, const char *why) {
   return dl_fail(DL_ValueError, DL_E_IO, "%s: %s", path, why);
 }
 
-/* ---- writing ---------------------------------------------------------------------------------------- */
+/* ---- writing -------------------------------------------------------------------------------- */
 static size_t make_header(const dl_tensor *t, char *out, size_t cap) {
   const char *descr = "";
   for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
     if (codes[i].d == t->dtype) descr = codes[i].descr;
-  size_t n = (size_t)snprintf(out, cap, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
+  size_t n = (size_t)snprintf(out, cap, "{'descr': '%s', 'fortran_order': False, 'shape': (",
+                              descr);
   for (int i = 0; i < t->ndim; i++)
     n += (size_t)snprintf(out + n, cap - n, i ? " %lld%s" : "%lld%s", (long long)t->size[i],
                           t->ndim == 1 || i + 1 < t->ndim ? "," : "");
@@ -42,7 +44,8 @@ static size_t make_header(const dl_tensor *t, char *out, size_t cap) {
 static dl_status write_file(const char *path, const dl_tensor *t) {
   char head[512];
   size_t n = make_header(t, head, sizeof head);
-  unsigned char start[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)n, (unsigned char)(n >> 8)};
+  unsigned char start[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)n,
+                             (unsigned char)(n >> 8)};
   size_t bytes = (size_t)t->numel * dl_dtype_size((dl_dtype)t->dtype);
   errno = 0;
   FILE *f = fopen(path, "wb");
@@ -58,7 +61,8 @@ int dl_np_save(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   size_t n = strlen(path);
   if (n < 4 || strcmp(path + n - 4, ".npy")) path = lua_pushfstring(L, "%s.npy", path);
-  dl_box *np = dl_object(L, 2, &dl_t_np), *tensor = dl_object(L, 2, &dl_t_tensor), *b = dl_np_shell(L);
+  dl_box *np = dl_object(L, 2, &dl_t_np), *tensor = dl_object(L, 2, &dl_t_tensor),
+      *b = dl_np_shell(L);
   dl_tensor *src = np ? np->t : tensor ? tensor->t : NULL;
   if (!src) {
     if (!dl_is_list(L, 2) && lua_type(L, 2) != LUA_TNUMBER)
@@ -73,7 +77,7 @@ int dl_np_save(lua_State *L) {
   return st == DL_OK ? 0 : dl_raise(L, st);
 }
 
-/* ---- reading -------------------------------------------------------------------------------------------- */
+/* ---- reading -------------------------------------------------------------------------------- */
 typedef struct header { dl_dtype d; bool fortran, swap; int ndim; int64_t size[DL_MAXDIM]; } header;
 
 static const char *after(const char *text, const char *key) {
@@ -113,7 +117,8 @@ static dl_status read_header(FILE *f, const char *path, header *h) {
   unsigned char start[12];
   char text[4096];
   memset(h, 0, sizeof *h);
-  if (fread(start, 1, 10, f) != 10 || memcmp(start, "\x93NUMPY", 6)) return bad(path, "not a .npy file");
+  if (fread(start, 1, 10, f) != 10 || memcmp(start, "\x93NUMPY", 6))
+    return bad(path, "not a .npy file");
   size_t n = start[8] | (size_t)start[9] << 8;
   if (start[6] > 1) {
     if (fread(start + 10, 1, 2, f) != 2) return bad(path, "the file ends in its header");
@@ -121,7 +126,8 @@ static dl_status read_header(FILE *f, const char *path, header *h) {
   }
   if (n >= sizeof text || fread(text, 1, n, f) != n) return bad(path, "bad .npy header");
   text[n] = 0;
-  const char *descr = after(text, "descr'"), *order = after(text, "fortran_order'"), *shape = after(text, "shape'");
+  const char *descr = after(text, "descr'"), *order = after(text, "fortran_order'"),
+      *shape = after(text, "shape'");
   if (!descr || !order || !shape) return bad(path, "bad .npy header");
   if (!parse_descr(descr, h)) return bad(path, "this element type is not supported");
   h->fortran = *order == 'T';

@@ -22,7 +22,7 @@ typedef struct group {
 static group groups[MAX_GROUPS];
 static int n_groups;
 
-/* ---- running --------------------------------------------------------------------------------------- */
+/* ---- running -------------------------------------------------------------------------------- */
 /* A failed op names its operands in words. */
 static int raise_op(dl_args *a, dl_opid op, dl_status st) {
   const dl_schema *s = dl_op_schema(op);
@@ -107,7 +107,8 @@ static int run_out(dl_args *a, dl_opid op) {
     for (; n < nret && n < dl_list_len(L, a->out); n++) {
       dl_list_get(L, a->out, n);
       dst[n] = dl_get_tensor(L, -1);
-      if (!dst[n]) return dl_type_error(L, "%s(): argument 'out' must be tuple of Tensors", a->name);
+      if (!dst[n]) return dl_type_error(L, "%s(): argument 'out' must be tuple of Tensors",
+                                        a->name);
     }
   }
   if (n != nret)
@@ -143,7 +144,7 @@ static int l_op(lua_State *L) {
   return dl_run_push(&a, g->op[i], g->flags);
 }
 
-/* ---- showing ------------------------------------------------------------------------------------------- */
+/* ---- showing -------------------------------------------------------------------------------- */
 static void base_name(const char *schema, char out[40]) {
   size_t n = strcspn(schema, ".(");
   if (n > 38) n = 38;
@@ -186,7 +187,8 @@ static bool shown_in(dl_opid op, char letter) { return strchr(dl_ops[op].where, 
 /* F's functions that PyTorch writes in C; the others complain in Python's words. */
 static bool is_builtin(const char *name) {
   static const char *const names[] = {
-    "linear", "conv1d", "conv2d", "gelu", "logsigmoid", "softplus", "one_hot", "avg_pool2d", "prelu",
+    "linear", "conv1d", "conv2d", "gelu", "logsigmoid", "softplus", "one_hot", "avg_pool2d",
+    "prelu",
     "scaled_dot_product_attention", "cosine_similarity", "pairwise_distance"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (!strcmp(names[i], name)) return true;
@@ -210,6 +212,7 @@ void dl_ops_open(lua_State *L, int torch, int methods, int f, int linalg, int op
     if (shown_in(op, 'f')) show_function(L, f, op);
     if (shown_in(op, 'l')) show(L, linalg, op, false, 0);
     show(L, ops, op, false, 0);
-    if (dl_ops[op].kind == DL_UPDATE) show(L, ops, op, false, DL_INPLACE); /* dlrepl.ops.sgd_step_ */
+    /* dlrepl.ops.sgd_step_ */
+    if (dl_ops[op].kind == DL_UPDATE) show(L, ops, op, false, DL_INPLACE);
   }
 }

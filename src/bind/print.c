@@ -10,8 +10,14 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct options { int precision; double threshold; int64_t edge; int linewidth; int sci; } options;
-static options opt = {4, 1000, 3, 80, -1}; /* sci: -1 choose, 0 never, 1 always */
+typedef struct options {
+  int precision;
+  double threshold;
+  int64_t edge;
+  int linewidth;
+  int sci;                       /* -1 choose, 0 never, 1 always */
+} options;
+static options opt = {4, 1000, 3, 80, -1};
 
 typedef struct printer {
   lua_State *L;
@@ -28,7 +34,7 @@ static void put(printer *p, const char *s) {
   luaL_addstring(&p->b, s);
 }
 
-/* ---- elements ------------------------------------------------------------------------------------- */
+/* ---- elements ------------------------------------------------------------------------------- */
 static void number_text(const printer *p, double v, char *buf, size_t cap) {
   if (isnan(v)) snprintf(buf, cap, "nan");
   else if (isinf(v)) snprintf(buf, cap, v < 0 ? "-inf" : "inf");
@@ -107,7 +113,7 @@ static void choose_format(printer *p) {
   p->width = w.width;
 }
 
-/* ---- rows --------------------------------------------------------------------------------------------- */
+/* ---- rows ----------------------------------------------------------------------------------- */
 static void new_line(printer *p, int lines, int indent) {
   for (int i = 0; i < lines; i++) put(p, "\n");
   for (int i = 0; i < indent; i++) put(p, " ");
@@ -191,7 +197,7 @@ void dl_push_body(lua_State *L, dl_tensor *t, int indent) {
   luaL_pushresult(&p.b);
 }
 
-/* ---- suffixes -------------------------------------------------------------------------------------------- */
+/* ---- suffixes ------------------------------------------------------------------------------- */
 typedef struct suffix { int n; char text[4][160]; } suffix;
 
 static void collect(dl_tensor *t, suffix *s) {
@@ -249,10 +255,12 @@ static int l_tostring(lua_State *L) {
   return 1;
 }
 
-/* ---- options ------------------------------------------------------------------------------------------------ */
+/* ---- options -------------------------------------------------------------------------------- */
 static int l_set_printoptions(lua_State *L) {
-  static dl_sig sig = {"set_printoptions(int? precision=None, float? threshold=None, int? edgeitems=None, "
-                       "int? linewidth=None, str? profile=None, bool? sci_mode=None) -> Tensor", 0, NULL};
+  static dl_sig sig = {"set_printoptions(int? precision=None, float? threshold=None, int? "
+                       "edgeitems=None, "
+                       "int? linewidth=None, str? profile=None, bool? sci_mode=None) -> Tensor", 0,
+                       NULL};
   dl_args a;
   dl_args_sig(L, &a, &sig, 1, false);
   if (a.arg[4].tag == DL_A_STR) {
@@ -262,10 +270,12 @@ static int l_set_printoptions(lua_State *L) {
     else if (!strcmp(name, "full")) opt = (options){4, INFINITY, 3, 80, -1};
     else return dl_throw(L, DL_ValueError, DL_E_ARGUMENT, "profile must be default, short or full");
   }
-  if (dl_arg_given(&a.arg[0])) opt.precision = (int)(a.arg[0].i < 0 ? 0 : a.arg[0].i > 60 ? 60 : a.arg[0].i);
+  if (dl_arg_given(&a.arg[0])) opt.precision = (int)(a.arg[0].i < 0 ? 0 : a.arg[0].i > 60 ? 60
+                                                     : a.arg[0].i);
   if (dl_arg_given(&a.arg[1])) opt.threshold = a.arg[1].f;
   if (dl_arg_given(&a.arg[2])) opt.edge = a.arg[2].i < 1 ? 1 : a.arg[2].i;
-  if (dl_arg_given(&a.arg[3])) opt.linewidth = (int)(a.arg[3].i < 1 ? 1 : a.arg[3].i > 100000 ? 100000 : a.arg[3].i);
+  if (dl_arg_given(&a.arg[3])) opt.linewidth = (int)(a.arg[3].i < 1 ? 1 : a.arg[3].i > 100000
+                                                     ? 100000 : a.arg[3].i);
   opt.sci = dl_arg_given(&a.arg[5]) ? (int)a.arg[5].i : -1;
   return 0;
 }

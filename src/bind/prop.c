@@ -11,7 +11,7 @@
 
 #define METHODS lua_upvalueindex(1)
 
-/* ---- getters ------------------------------------------------------------------------------------------ */
+/* ---- getters -------------------------------------------------------------------------------- */
 static int get_shape(lua_State *L, dl_tensor *t) {
   dl_push_size(L, t->ndim, t->size);
   return 1;
@@ -33,7 +33,9 @@ static int push_bool(lua_State *L, bool v) {
   return 1;
 }
 static int get_is_leaf(lua_State *L, dl_tensor *t) { return push_bool(L, dl_tensor_is_leaf(t)); }
-static int get_requires_grad(lua_State *L, dl_tensor *t) { return push_bool(L, dl_tensor_wants_grad(t)); }
+static int get_requires_grad(lua_State *L, dl_tensor *t) {
+  return push_bool(L, dl_tensor_wants_grad(t));
+}
 static int get_is_cuda(lua_State *L, dl_tensor *t) { return push_bool(L, t->dev.type == DL_CUDA); }
 static int get_is_mps(lua_State *L, dl_tensor *t) { return push_bool(L, t->dev.type == DL_MPS); }
 static int get_is_cpu(lua_State *L, dl_tensor *t) { return push_bool(L, t->dev.type == DL_CPU); }
@@ -54,7 +56,8 @@ static int get_nbytes(lua_State *L, dl_tensor *t) {
 }
 static int get_version(lua_State *L, dl_tensor *t) {
   if (t->inference)
-    return dl_throw(L, DL_RuntimeError, DL_E_AUTOGRAD, "Inference tensors do not track version counter.");
+    return dl_throw(L, DL_RuntimeError, DL_E_AUTOGRAD,
+                    "Inference tensors do not track version counter.");
   lua_pushinteger(L, *t->ver);
   return 1;
 }
@@ -68,11 +71,11 @@ static int get_grad(lua_State *L, dl_tensor *t) {
   if (!g && t->grad_fn && !(t->extra && t->extra->retains_grad)) {
     dl_lua = L;
     dl_warn(true, "UserWarning",
-            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
-            "attribute won't be populated during autograd.backward(). If you indeed want the .grad field "
-            "to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you "
-            "access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See "
-            "github.com/pytorch/pytorch/pull/30531 for more informations.");
+            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
+            ".grad attribute won't be populated during autograd.backward(). If you indeed want the "
+            ".grad field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf "
+            "Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf "
+            "Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more informations.");
   }
   dl_push_shared(L, g);
   return 1;
@@ -110,10 +113,10 @@ static int get_T(lua_State *L, dl_tensor *t) {
     dl_lua = L;
     if (t->ndim != 0)
       dl_warn(true, "UserWarning",
-              "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated "
-              "and it will throw an error in a future release. Consider `x.mT` to transpose batches of "
-              "matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a "
-              "tensor.");
+              "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
+              "deprecated and it will throw an error in a future release. Consider `x.mT` to "
+              "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
+              "reverse the dimensions of a tensor.");
   }
   for (int i = 0; i < t->ndim; i++) dims[i] = t->ndim - 1 - i;
   return run_view(L, DL_OP_permute, (dl_arg[]){T(t), L(dims, t->ndim)}, 2);
@@ -122,7 +125,8 @@ static int get_T(lua_State *L, dl_tensor *t) {
 static int get_mT(lua_State *L, dl_tensor *t) {
   if (t->ndim < 2)
     return dl_throw(L, DL_RuntimeError, DL_E_SHAPE,
-                    "tensor.mT is only supported on matrices or batches of matrices. Got %d-D tensor.",
+                    "tensor.mT is only supported on matrices or batches of matrices. Got %d-D "
+                    "tensor.",
                     t->ndim);
   return run_view(L, DL_OP_transpose, (dl_arg[]){T(t), I(-2), I(-1)}, 3);
 }
@@ -148,24 +152,26 @@ static int get_name(lua_State *L, dl_tensor *t) {
   return 1;
 }
 
-/* ---- setters --------------------------------------------------------------------------------------------- */
+/* ---- setters -------------------------------------------------------------------------------- */
 static int set_grad(lua_State *L, dl_tensor *t) {
   dl_tensor *g = dl_get_tensor(L, 3);
   if (!g && !dl_is_nil(L, 3))
     return dl_type_error(L, "assigned grad expected to be a Tensor or None but got grad of type %s",
                          dl_type_name(L, 3));
-  if (g == t) return dl_throw(L, DL_RuntimeError, DL_E_AUTOGRAD, "can't assign Variable as its own grad");
+  if (g == t) return dl_throw(L, DL_RuntimeError, DL_E_AUTOGRAD,
+                              "can't assign Variable as its own grad");
   if (g && !dl_sizes_equal(g->ndim, g->size, t->ndim, t->size)) {
     char a[128], b[128];
     return dl_throw(L, DL_RuntimeError, DL_E_SHAPE,
-                    "attempting to assign a gradient of size '%s' to a tensor of size '%s'. Please ensure "
-                    "that the gradient and the tensor are the same size",
-                    dl_sizes_str(g->ndim, g->size, a, sizeof a), dl_sizes_str(t->ndim, t->size, b, sizeof b));
+                    "attempting to assign a gradient of size '%s' to a tensor of size '%s'. Please "
+                    "ensure that the gradient and the tensor are the same size",
+                    dl_sizes_str(g->ndim, g->size, a, sizeof a),
+                    dl_sizes_str(t->ndim, t->size, b, sizeof b));
   }
   if (g && g->dtype != t->dtype)
     return dl_throw(L, DL_RuntimeError, DL_E_DTYPE,
-                    "attempting to assign a gradient with dtype '%s' to a tensor with dtype '%s'. Please "
-                    "ensure that the gradient and the tensor have the same dtype",
+                    "attempting to assign a gradient with dtype '%s' to a tensor with dtype '%s'. "
+                    "Please ensure that the gradient and the tensor have the same dtype",
                     dl_dtypes[g->dtype].cpp, dl_dtypes[t->dtype].cpp);
   if (!g && !t->extra) return 0;
   dl_extra *e = dl_tensor_extra(t);
@@ -179,7 +185,8 @@ static int set_grad(lua_State *L, dl_tensor *t) {
 
 static int set_data(lua_State *L, dl_tensor *t) {
   dl_tensor *src = dl_get_tensor(L, 3);
-  if (!src) return dl_type_error(L, "Variable data has to be a tensor, but got %s", dl_type_name(L, 3));
+  if (!src) return dl_type_error(L, "Variable data has to be a tensor, but got %s",
+                                 dl_type_name(L, 3));
   dl_status st = dl_tensor_set_data(t, src);
   return st == DL_OK ? 0 : dl_raise(L, st);
 }
@@ -204,7 +211,7 @@ static const dl_prop props[] = {
   {"_base", get_base, NULL}, {"layout", get_layout, NULL}, {"names", get_names, NULL},
   {"name", get_name, NULL}, {NULL, NULL, NULL}};
 
-/* ---- __index, __newindex -------------------------------------------------------------------------------------- */
+/* ---- __index, __newindex -------------------------------------------------------------------- */
 static bool is_identifier(const char *s) {
   if (!isalpha((unsigned char)*s) && *s != '_') return false;
   for (; *s; s++)
@@ -216,7 +223,8 @@ static int no_attribute(lua_State *L, const char *name) {
   dl_fail(DL_AttributeError, DL_E_ARGUMENT, "'Tensor' object has no attribute '%s'", name);
   const char *near = dl_nearest(L, METHODS, name);
   if (near) dl_note("did you mean '%s'?", near);
-  if (!strcmp(name, "repeat") || !strcmp(name, "end")) dl_note("a word of Lua is spelled Repeat, End");
+  if (!strcmp(name, "repeat") || !strcmp(name, "end"))
+    dl_note("a word of Lua is spelled Repeat, End");
   return dl_raise(L, DL_E_ARGUMENT);
 }
 
@@ -229,7 +237,8 @@ static int l_index(lua_State *L) {
     if (kind == LUA_TNUMBER && b->t) return props[lua_tointeger(L, -1)].get(L, b->t);
     const char *name = lua_tostring(L, 2);
     if (kind != LUA_TNIL) return 1;
-    if (is_identifier(name) && strcmp(name, "None") && strcmp(name, "True") && strcmp(name, "False"))
+    if (is_identifier(name) && strcmp(name, "None") && strcmp(name, "True")
+        && strcmp(name, "False"))
       return no_attribute(L, name);
     lua_settop(L, 2);
   }
@@ -247,7 +256,8 @@ static int l_newindex(lua_State *L) {
       dl_fail(DL_AttributeError, DL_E_ARGUMENT, "'Tensor' object has no attribute '%s'", name);
       const char *near = dl_nearest(L, METHODS, name);
       if (near) dl_note("did you mean '%s'?", near);
-      dl_note("a tensor in Lua carries no attributes of your own; keep them in a table keyed by it");
+      dl_note("a tensor in Lua carries no attributes of your own; keep them in a table keyed "
+              "by it");
       return dl_raise(L, DL_E_ARGUMENT);
     }
     const dl_prop *p = &props[lua_tointeger(L, -1)];
@@ -259,7 +269,7 @@ static int l_newindex(lua_State *L) {
   return dl_setitem(L);
 }
 
-/* ---- for row in x do … ----------------------------------------------------------------------------------------- */
+/* ---- for row in x do … ---------------------------------------------------------------------- */
 /* The position follows the control value: each row's box knows its place. */
 static int next_row(lua_State *L, dl_tensor *x, int64_t i) {
   if (x->ndim == 0) return dl_type_error(L, "iteration over a 0-d tensor");
@@ -303,7 +313,8 @@ void dl_prop_open(lua_State *L, int methods) {
   }
   dl_metatable(L, &dl_t_tensor);
   static const struct { const char *event; lua_CFunction fn; } meta[] = {
-    {"__index", l_index}, {"__newindex", l_newindex}, {"__call", l_call}, {"__ipairs", l_enumerate}};
+    {"__index", l_index}, {"__newindex", l_newindex}, {"__call", l_call},
+    {"__ipairs", l_enumerate}};
   for (size_t i = 0; i < sizeof meta / sizeof *meta; i++) {
     lua_pushvalue(L, methods);
     lua_pushcclosure(L, meta[i].fn, 1);

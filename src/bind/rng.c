@@ -10,7 +10,8 @@
 
 static dl_genbox *check_gen(lua_State *L, const char *fn) {
   dl_genbox *g = dl_object(L, 1, &dl_t_gen);
-  if (!g) dl_type_error(L, "%s(): argument 'self' must be torch.Generator, not %s", fn, dl_type_name(L, 1));
+  if (!g) dl_type_error(L, "%s(): argument 'self' must be torch.Generator, not %s", fn,
+                        dl_type_name(L, 1));
   return g;
 }
 
@@ -23,7 +24,8 @@ static uint64_t check_seed(lua_State *L, int i) {
 
 static uint64_t entropy(void) {
   uint64_t v = 0;
-  if (getrandom(&v, sizeof v, 0) != (ssize_t)sizeof v) v = (uint64_t)getpid() * 0x9e3779b97f4a7c15ull;
+  if (getrandom(&v, sizeof v, 0) != (ssize_t)sizeof v)
+    v = (uint64_t)getpid() * 0x9e3779b97f4a7c15ull;
   return v & 0x1fffffffffffffull;         /* 53 bits, as PyTorch's seed() */
 }
 
@@ -32,7 +34,7 @@ static int push_seed(lua_State *L, uint64_t seed) {
   return 1;
 }
 
-/* ---- state as a uint8 tensor ---------------------------------------------------------------------------- */
+/* ---- state as a uint8 tensor ---------------------------------------------------------------- */
 static int push_state(lua_State *L, const dl_gen *g) {
   int64_t n = DL_GEN_STATE_BYTES;
   dl_box *b = dl_push_shell(L);
@@ -51,7 +53,7 @@ static int load_state(lua_State *L, dl_gen *g, int i) {
   return st == DL_OK ? 0 : dl_raise(L, st);
 }
 
-/* ---- torch.Generator --------------------------------------------------------------------------------------- */
+/* ---- torch.Generator ------------------------------------------------------------------------ */
 static int l_generator(lua_State *L) {
   dl_device d = DL_DEV_CPU;
   if (!dl_is_nil(L, 1)) {
@@ -61,7 +63,8 @@ static int l_generator(lua_State *L) {
       i = lua_gettop(L);
     }
     if (!dl_is_nil(L, i) && !dl_get_device(L, i, &d))
-      return dl_type_error(L, "Generator(): argument 'device' must be torch.device, not %s", dl_type_name(L, i));
+      return dl_type_error(L, "Generator(): argument 'device' must be torch.device, not %s",
+                           dl_type_name(L, i));
     dl_status st = dl_device_check(d);
     if (st != DL_OK) return dl_raise(L, st);
   }
@@ -82,7 +85,9 @@ static int l_gen_seed(lua_State *L) {
   dl_gen_seed(g->g, entropy());
   return push_seed(L, g->g->seed);
 }
-static int l_gen_initial_seed(lua_State *L) { return push_seed(L, check_gen(L, "initial_seed")->g->seed); }
+static int l_gen_initial_seed(lua_State *L) {
+  return push_seed(L, check_gen(L, "initial_seed")->g->seed);
+}
 static int l_gen_get_state(lua_State *L) { return push_state(L, check_gen(L, "get_state")->g); }
 static int l_gen_set_state(lua_State *L) {
   load_state(L, check_gen(L, "set_state")->g, 2);
@@ -107,7 +112,7 @@ static int l_gen_tostring(lua_State *L) {
   return 1;
 }
 
-/* ---- the default generator ------------------------------------------------------------------------------------ */
+/* ---- the default generator ------------------------------------------------------------------ */
 static int push_default(lua_State *L) {
   lua_getfield(L, LUA_REGISTRYINDEX, "dl.default_generator");
   return 1;

@@ -1,14 +1,14 @@
 /* special.c -- functions whose arguments or results the generic form cannot express
  *
- * einsum's varargs, where(condition), nonzero(as_tuple), unique's options, meshgrid, tensordot …, and
- * PyTorch's second names of functions.
+ * einsum's varargs, where(condition), nonzero(as_tuple), unique's options, meshgrid, tensordot …,
+ * and PyTorch's second names of functions.
  *
  * MUST NOT  compute: each ends in ops. */
 #include "bind/bind.h"
 
 #include <string.h>
 
-/* ---- helpers ------------------------------------------------------------------------------------------- */
+/* ---- helpers -------------------------------------------------------------------------------- */
 /* Tensors at stack first … last, or the elements of one list, in a userdata on the stack. */
 static dl_tensor **gather(lua_State *L, int first, int last, const char *fn, int *n) {
   bool list = last == first && dl_is_list(L, first);
@@ -40,18 +40,18 @@ static int run1(lua_State *L, dl_opid op, const dl_arg *v, int n) {
 /* Move the results of e into fresh boxes: several tensors made by one expression. */
 static int raise_end(lua_State *L, dl_ex *e) { return dl_raise(L, dl_ex_end(e)); }
 
-/* ---- einsum ----------------------------------------------------------------------------------------------- */
+/* ---- einsum --------------------------------------------------------------------------------- */
 static int l_einsum(lua_State *L) {
   int n, top = lua_gettop(L);
   if (lua_type(L, 1) != LUA_TSTRING || top < 2)
     return dl_throw(L, DL_ValueError, DL_E_ARGUMENT,
-                    "einsum(): must specify the equation string and at least one operand, or at least one "
-                    "operand and its subscripts list");
+                    "einsum(): must specify the equation string and at least one operand, or at "
+                    "least one operand and its subscripts list");
   dl_tensor **v = gather(L, 2, top, "einsum", &n);
   return run1(L, DL_OP_einsum, (dl_arg[]){S(lua_tostring(L, 1)), TS(v, n)}, 2);
 }
 
-/* ---- nonzero, where ------------------------------------------------------------------------------------------ */
+/* ---- nonzero, where ------------------------------------------------------------------------- */
 /* One index vector a dimension, as multiple results. */
 static int nonzero_tuple(lua_State *L, dl_tensor *x) {
   dl_pace(L);
@@ -99,7 +99,7 @@ static int l_where_method(lua_State *L) {
   return l_where(L);
 }
 
-/* ---- unique ------------------------------------------------------------------------------------------------------ */
+/* ---- unique --------------------------------------------------------------------------------- */
 /* output, then inverse and counts where asked for */
 static int read_unique(lua_State *L, bool method) {
   static dl_sig sig = {"unique(Tensor input, bool sorted=True, bool return_inverse=False, "
@@ -109,7 +109,8 @@ static int read_unique(lua_State *L, bool method) {
   dl_tensor *x = a.arg[0].t;
   bool inverse = a.arg[2].i, counts = a.arg[3].i;
   if (dl_arg_given(&a.arg[4]) && x->ndim != 1)
-    return dl_throw(L, DL_NotImplementedError, DL_E_UNSUPPORTED, "unique() along a dim is not implemented");
+    return dl_throw(L, DL_NotImplementedError, DL_E_UNSUPPORTED,
+                    "unique() along a dim is not implemented");
   dl_pace(L);
   dl_box *b[3];
   for (int i = 0; i < 3; i++) b[i] = dl_push_shell(L);
@@ -124,7 +125,7 @@ static int read_unique(lua_State *L, bool method) {
 static int l_unique(lua_State *L) { return read_unique(L, false); }
 static int l_unique_method(lua_State *L) { return read_unique(L, true); }
 
-/* ---- several tensors in, several out -------------------------------------------------------------------------------- */
+/* ---- several tensors in, several out -------------------------------------------------------- */
 static int l_meshgrid(lua_State *L) {
   int last = lua_gettop(L), n;
   const char *indexing = NULL;
@@ -136,14 +137,16 @@ static int l_meshgrid(lua_State *L) {
   dl_lua = L;
   if (!indexing)
     dl_warn(true, "UserWarning",
-            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.");
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
+            "argument.");
   dl_tensor **v = gather(L, 1, last, "meshgrid", &n);
   lua_getglobal(L, "torch");
   luaL_checkstack(L, n + 8, "meshgrid");
   int base = lua_gettop(L);
   for (int i = 0; i < n; i++) dl_push_shell(L);
   dl_ret ret;
-  dl_status st = dl_dispatch(DL_OP_meshgrid, (dl_arg[]){TS(v, n), S(indexing ? indexing : "ij")}, 0, &ret);
+  dl_status st = dl_dispatch(DL_OP_meshgrid, (dl_arg[]){TS(v, n), S(indexing ? indexing : "ij")},
+                             0, &ret);
   if (st != DL_OK) return dl_raise(L, st);
   for (int i = 0; i < n && i < ret.n; i++) {
     dl_tensor **from = ret.more ? ret.more : ret.v;
@@ -172,7 +175,7 @@ static int l_broadcast_tensors(lua_State *L) {
   return st == DL_OK ? n : dl_raise(L, st);
 }
 
-/* ---- tensordot ------------------------------------------------------------------------------------------------------- */
+/* ---- tensordot ------------------------------------------------------------------------------ */
 typedef struct dot_dims { int n[2]; int64_t v[2][DL_MAXDIM]; } dot_dims;
 
 /* element `side` of the pair at i: an int or a list of ints */
@@ -200,7 +203,8 @@ static void read_dot_dims(lua_State *L, int i, dot_dims *d) {
     read_side(L, i, 1, d);
     return;
   }
-  if (i && !dl_get_int(L, i, &count)) dl_type_error(L, "tensordot expects dims to be int or lists of int");
+  if (i && !dl_get_int(L, i, &count))
+    dl_type_error(L, "tensordot expects dims to be int or lists of int");
   if (count < 0)
     dl_throw(L, DL_RuntimeError, DL_E_SHAPE, "tensordot expects dims >= 0, but got dims=%lld",
              (long long)count);
@@ -221,7 +225,7 @@ static int l_tensordot(lua_State *L) {
   return run1(L, DL_OP_tensordot, v, 4);
 }
 
-/* ---- stacking by rows, columns ------------------------------------------------------------------------------------------ */
+/* ---- stacking by rows, columns -------------------------------------------------------------- */
 static int stack_along(lua_State *L, const char *fn, int at_least, int dim) {
   int n;
   dl_tensor **v = gather(L, 1, lua_gettop(L), fn, &n);
@@ -239,11 +243,14 @@ static int stack_along(lua_State *L, const char *fn, int at_least, int dim) {
 static int l_hstack(lua_State *L) { return stack_along(L, "hstack", 1, 1); }
 static int l_vstack(lua_State *L) { return stack_along(L, "vstack", 2, 0); }
 
-/* ---- second names ---------------------------------------------------------------------------------------------------------- */
+/* ---- second names --------------------------------------------------------------------------- */
 static const char *const aliases[][2] = {
-  {"concat", "cat"}, {"concatenate", "cat"}, {"multiply", "mul"}, {"divide", "div"}, {"true_divide", "div"},
-  {"subtract", "sub"}, {"negative", "neg"}, {"absolute", "abs"}, {"greater", "gt"}, {"greater_equal", "ge"},
-  {"less", "lt"}, {"less_equal", "le"}, {"not_equal", "ne"}, {"clip", "clamp"}, {"swapaxes", "transpose"},
+  {"concat", "cat"}, {"concatenate", "cat"}, {"multiply", "mul"}, {"divide", "div"},
+  {"true_divide", "div"},
+  {"subtract", "sub"}, {"negative", "neg"}, {"absolute", "abs"}, {"greater", "gt"},
+  {"greater_equal", "ge"},
+  {"less", "lt"}, {"less_equal", "le"}, {"not_equal", "ne"}, {"clip", "clamp"},
+  {"swapaxes", "transpose"},
   {"swapdims", "transpose"}, {"moveaxis", "movedim"}, {"fix", "trunc"}, {"arcsin", "asin"},
   {"arccos", "acos"}, {"arctan", "atan"}, {"arctan2", "atan2"}, {"row_stack", "vstack"},
 };
@@ -264,7 +271,8 @@ void dl_special_open(lua_State *L, int torch, int methods) {
     {"einsum", l_einsum}, {"nonzero", l_nonzero}, {"unique", l_unique}, {"meshgrid", l_meshgrid},
     {"broadcast_tensors", l_broadcast_tensors}, {"tensordot", l_tensordot}, {"hstack", l_hstack},
     {"vstack", l_vstack}, {NULL, NULL}};
-  static const luaL_Reg meth[] = {{"nonzero", l_nonzero_method}, {"unique", l_unique_method}, {NULL, NULL}};
+  static const luaL_Reg meth[] = {{"nonzero", l_nonzero_method}, {"unique", l_unique_method},
+                                  {NULL, NULL}};
   dl_set_funcs(L, torch, funcs);
   dl_set_funcs(L, methods, meth);
   lua_getfield(L, torch, "where");

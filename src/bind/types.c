@@ -14,7 +14,7 @@
 
 static const char size_key = 0, tuple_key = 0, dtype_key = 0, device_key = 0, none_key = 0;
 
-/* ---- None --------------------------------------------------------------------------------------- */
+/* ---- None ----------------------------------------------------------------------------------- */
 void dl_push_none(lua_State *L) { lua_rawgetp(L, LUA_REGISTRYINDEX, &none_key); }
 
 static int l_none_tostring(lua_State *L) {
@@ -33,7 +33,7 @@ static void open_none(lua_State *L) {
   lua_setglobal(L, "None");
 }
 
-/* ---- Size ------------------------------------------------------------------------------------------ */
+/* ---- Size ----------------------------------------------------------------------------------- */
 static void push_sizes(lua_State *L, int n, const int64_t *size, const void *meta) {
   lua_createtable(L, n, n ? 1 : 0);
   for (int i = 0; i < n; i++) {
@@ -109,7 +109,8 @@ static int slice_text(lua_State *L, const char *s) {
     s = end + strspn(end, " ");
     if (*s == ':' && k == 0) s++;
   }
-  if (*s) return dl_throw(L, DL_IndexError, DL_E_INDEX, "a Size takes an index or a slice like \"1:\"");
+  if (*s) return dl_throw(L, DL_IndexError, DL_E_INDEX,
+                          "a Size takes an index or a slice like \"1:\"");
   int count = 0;
   for (int64_t i = at[0]; i < at[1] && count < 64; i++) {
     lua_rawgeti(L, 1, i);
@@ -125,7 +126,8 @@ static int l_size_add(lua_State *L) {
   int n = 0;
   for (int side = 1; side <= 2; side++) {
     if (!dl_is_list(L, side))
-      return dl_type_error(L, "can only concatenate tuple (not \"%s\") to tuple", dl_type_name(L, side));
+      return dl_type_error(L, "can only concatenate tuple (not \"%s\") to tuple",
+                           dl_type_name(L, side));
     for (int64_t k = 0; k < dl_list_len(L, side) && n < 64; k++) {
       dl_list_get(L, side, k);
       if (dl_get_int(L, -1, &v[n])) n++;
@@ -158,7 +160,8 @@ static int l_size_index(lua_State *L) {
       return 1;
     }
   if (strchr(name, ':')) return slice_text(L, name);
-  return dl_throw(L, DL_AttributeError, DL_E_ARGUMENT, "'torch.Size' object has no attribute '%s'", name);
+  return dl_throw(L, DL_AttributeError, DL_E_ARGUMENT, "'torch.Size' object has no attribute '%s'",
+                  name);
 }
 
 static int l_size_newindex(lua_State *L) {
@@ -222,7 +225,8 @@ static int l_size_pairs(lua_State *L) {
 static int l_size_new(lua_State *L) {
   int64_t v[64];
   if (!dl_is_list(L, 1) || dl_list_len(L, 1) > 64)
-    return dl_type_error(L, "torch.Size() takes a list of at most 64 sizes, not %s", dl_type_name(L, 1));
+    return dl_type_error(L, "torch.Size() takes a list of at most 64 sizes, not %s",
+                         dl_type_name(L, 1));
   int n = (int)dl_list_len(L, 1);
   for (int i = 0; i < n; i++) {
     dl_list_get(L, 1, i);
@@ -255,7 +259,7 @@ static void open_size(lua_State *L, int torch) {
   lua_setfield(L, torch, "Size");
 }
 
-/* ---- dtype ---------------------------------------------------------------------------------------------- */
+/* ---- dtype ---------------------------------------------------------------------------------- */
 void dl_push_dtype(lua_State *L, dl_dtype d) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &dtype_key);
   lua_rawgeti(L, -1, d);
@@ -283,7 +287,8 @@ static int l_dtype_index(lua_State *L) {
 static void open_dtype(lua_State *L, int torch) {
   dl_metatable(L, &dl_t_dtype);
   static const luaL_Reg meta[] = {
-    {"__tostring", l_dtype_tostring}, {"__index", l_dtype_index}, {"__concat", l_concat_text}, {NULL, NULL}};
+    {"__tostring", l_dtype_tostring}, {"__index", l_dtype_index}, {"__concat", l_concat_text},
+    {NULL, NULL}};
   dl_set_funcs(L, -1, meta);
   lua_pop(L, 1);
   lua_newtable(L);
@@ -301,7 +306,7 @@ static void open_dtype(lua_State *L, int torch) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &dtype_key);
 }
 
-/* ---- device ------------------------------------------------------------------------------------------------ */
+/* ---- device --------------------------------------------------------------------------------- */
 void dl_push_device(lua_State *L, dl_device d) {
   lua_Integer id = (lua_Integer)d.type * 256 + (uint8_t)d.index;
   lua_rawgetp(L, LUA_REGISTRYINDEX, &device_key);
@@ -357,7 +362,8 @@ static int l_device_new(lua_State *L) {
 static void open_device(lua_State *L, int torch) {
   dl_metatable(L, &dl_t_device);
   static const luaL_Reg meta[] = {
-    {"__tostring", l_device_tostring}, {"__index", l_device_index}, {"__concat", l_concat_text}, {NULL, NULL}};
+    {"__tostring", l_device_tostring}, {"__index", l_device_index}, {"__concat", l_concat_text},
+    {NULL, NULL}};
   dl_set_funcs(L, -1, meta);
   lua_pop(L, 1);
   lua_newtable(L);
@@ -366,7 +372,7 @@ static void open_device(lua_State *L, int torch) {
   lua_setfield(L, torch, "device");
 }
 
-/* ---- slice(start, stop, step) ----------------------------------------------------------------------------------- */
+/* ---- slice(start, stop, step) --------------------------------------------------------------- */
 static int l_slice(lua_State *L) {
   int n = lua_gettop(L);
   dl_slicebox *s = dl_new_object(L, &dl_t_slice);
@@ -380,7 +386,7 @@ static int l_slice(lua_State *L) {
   return 1;
 }
 
-/* ---- finfo, iinfo -------------------------------------------------------------------------------------------------- */
+/* ---- finfo, iinfo --------------------------------------------------------------------------- */
 typedef struct { dl_dtype d; double resolution, max, eps, tiny; } finfo_row;
 static const finfo_row finfos[] = {
   {DL_F16, 1e-3, 65504.0, 0x1p-10, 0x1p-14},
@@ -430,13 +436,17 @@ static int l_finfo(lua_State *L) {
     finish_info(L, d);
     return 1;
   }
-  return dl_type_error(L, "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'");
+  return dl_type_error(L,
+                       "torch.finfo() requires a floating point input type. Use torch.iinfo to "
+                       "handle 'torch.finfo'");
 }
 
 static int l_iinfo(lua_State *L) {
   const dl_word *w = dl_object(L, 1, &dl_t_dtype);
   if (!w || !dl_dtype_is_int((dl_dtype)w->v))
-    return dl_type_error(L, "torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'");
+    return dl_type_error(L,
+                         "torch.iinfo() requires an integer input type. Use torch.finfo to "
+                         "handle 'torch.iinfo'");
   dl_dtype d = (dl_dtype)w->v;
   int bits = 8 * dl_dtypes[d].size - (d == DL_U8 ? 0 : 1);
   int64_t max = bits == 63 ? INT64_MAX : ((int64_t)1 << bits) - 1, min = d == DL_U8 ? 0 : -max - 1;
@@ -446,7 +456,8 @@ static int l_iinfo(lua_State *L) {
   lua_pushinteger(L, min);
   lua_setfield(L, -2, "min");
   char text[128];
-  snprintf(text, sizeof text, "iinfo(min=%g, max=%g, dtype=%s)", (double)min, (double)max, dl_dtypes[d].name);
+  snprintf(text, sizeof text, "iinfo(min=%g, max=%g, dtype=%s)", (double)min, (double)max,
+           dl_dtypes[d].name);
   lua_pushstring(L, text);
   lua_setfield(L, -2, "_text");
   finish_info(L, d);

@@ -25,15 +25,21 @@ is(torch.empty(0), "tensor([])")
 is(torch.empty(0, {dtype = torch.int64}), "tensor([], dtype=torch.int64)")
 is(torch.empty(2, 0), "tensor([], size=(2, 0))")
 is(torch.arange(1001), "tensor([   0,    1,    2,  ...,  998,  999, 1000])")
-is(torch.zeros(40, 30), "tensor([[0., 0., 0.,  ..., 0., 0., 0.],\n        [0., 0., 0.,  ..., 0., 0., 0.],\n"
-  .. "        [0., 0., 0.,  ..., 0., 0., 0.],\n        ...,\n        [0., 0., 0.,  ..., 0., 0., 0.],\n"
+is(torch.zeros(40, 30),
+  "tensor([[0., 0., 0.,  ..., 0., 0., 0.],\n        [0., 0., 0.,  ..., 0., 0., 0.],\n"
+  .. "        [0., 0., 0.,  ..., 0., 0., 0.],\n        ...,\n        [0., 0., 0.,  ..., 0., "
+    .. "0., 0.],\n"
   .. "        [0., 0., 0.,  ..., 0., 0., 0.],\n        [0., 0., 0.,  ..., 0., 0., 0.]])")
-is(torch.arange(8.):reshape(2, 2, 2), "tensor([[[0., 1.],\n         [2., 3.]],\n\n        [[4., 5.],\n         [6., 7.]]])")
-is(torch.ones(12, {requires_grad = true}) * 1.23456, "tensor([1.2346, 1.2346, 1.2346, 1.2346, 1.2346, 1.2346, 1.2346, "
+is(torch.arange(8.):reshape(2, 2, 2),
+  "tensor([[[0., 1.],\n         [2., 3.]],\n\n        [[4., 5.],\n         [6., 7.]]])")
+is(torch.ones(12, {requires_grad = true}) * 1.23456,
+  "tensor([1.2346, 1.2346, 1.2346, 1.2346, 1.2346, 1.2346, 1.2346, "
   .. "1.2346, 1.2346,\n        1.2346, 1.2346, 1.2346], grad_fn=<MulBackward0>)")
-is(torch.arange(14.):requires_grad_(), "tensor([ 0.,  1.,  2.,  3.,  4.,  5.,  6.,  7.,  8.,  9., 10., 11., 12., 13.],\n"
+is(torch.arange(14.):requires_grad_(),
+  "tensor([ 0.,  1.,  2.,  3.,  4.,  5.,  6.,  7.,  8.,  9., 10., 11., 12., 13.],\n"
   .. "       requires_grad=True)")
-is(nn.Parameter(torch.zeros(2, 2)), "Parameter containing:\ntensor([[0., 0.],\n        [0., 0.]], requires_grad=True)")
+is(nn.Parameter(torch.zeros(2, 2)),
+  "Parameter containing:\ntensor([[0., 0.],\n        [0., 0.]], requires_grad=True)")
 is(torch.arange(4):reshape(2, 2):t(), "tensor([[0, 2],\n        [1, 3]])")
 
 torch.set_printoptions {precision = 2}
@@ -49,7 +55,8 @@ is(T {1.234}, "tensor([1.2340])")
 
 local before = collectgarbage("count")
 local big = torch.zeros(2000, 2000)
-t.ok(#tostring(big) < 1000 and collectgarbage("count") - before < 200, "a large tensor prints without a copy of it")
+t.ok(#tostring(big) < 1000 and collectgarbage("count") - before < 200,
+  "a large tensor prints without a copy of it")
 
 is(torch.zeros(2, 3).shape, "torch.Size([2, 3])")
 is(torch.float32, "torch.float32")
