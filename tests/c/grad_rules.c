@@ -11,7 +11,7 @@
 static void slope(const char *what, dl_tensor *x, dl_tensor *y, int n, const double *want) {
   dl_tensor *s = y ? RUN(sum, T(y)) : NULL, *g = s ? grad_of(s, x, false) : NULL;
   if (!g) ok(false, "%s: %s", what, dl_err.message);
-  for (int i = 0; g && i < n; i++) is_double(at(g, i), want[i], 1e-6, "%s, element %d", what, i);
+  for (int i = 0; g && i < n; i++) is_double(at(g, i), want[i], 1e-5, "%s, element %d", what, i);
   drop(g), drop(s), drop(y);
 }
 #define SLOPE(what, x, y, ...)                                               \
