@@ -41,6 +41,7 @@ static void slot_release(int slot) {
     cap_dropped = cap;
   }
   dropped[n_dropped++] = slot;
+  dl_pace_boxes = 0;                      /* the next op drains the queue */
 }
 
 void dl_slot_drain(lua_State *L) {
