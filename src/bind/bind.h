@@ -173,6 +173,7 @@ void dl_modes_open(lua_State *L, int torch, int autograd);
 void dl_print_open(lua_State *L, int torch, int meta);
 void dl_np_open(lua_State *L, int torch, int methods);
 void dl_names_open(lua_State *L, int torch, int f, int dlrepl);  /* globals and lazy modules */
+void dl_inplace_view_open(lua_State *L, int methods);
 void dl_prop_open(lua_State *L, int methods);
 void dl_debug_open(lua_State *L, int dlrepl, int methods);
 /* property getters and setters: NULL name ends the list */

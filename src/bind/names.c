@@ -343,6 +343,7 @@ int dl_bind_open(lua_State *L) {
   dl_hooks_open(L, torch, methods);
   dl_autograd_open(L, torch, methods);
   dl_print_open(L, torch, meta);
+  dl_inplace_view_open(L, methods);
   dl_prop_open(L, methods);
   dl_np_open(L, torch, methods);
   dl_debug_open(L, dlrepl, methods);

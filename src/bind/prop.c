@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define METHODS lua_upvalueindex(1)
+#define MAX_UNBOUND 64           /* rows; beyond it each row is a select of its own */
 
 /* ---- getters -------------------------------------------------------------------------------- */
 static int get_shape(lua_State *L, dl_tensor *t) {
@@ -270,13 +271,25 @@ static int l_newindex(lua_State *L) {
 }
 
 /* ---- for row in x do … ---------------------------------------------------------------------- */
+/* In a graph a row is a result of unbind, as in PyTorch. */
+static dl_status unbound_row(dl_tensor *x, int64_t i, dl_tensor **out) {
+  dl_ret ret;
+  DL_TRY(dl_dispatch(DL_OP_unbind, (dl_arg[]){T(x), I(0)}, 0, &ret));
+  dl_tensor **rows = ret.more ? ret.more : ret.v;
+  *out = dl_tensor_retain(rows[i]);
+  dl_ret_free(&ret);
+  return DL_OK;
+}
+
 /* The position follows the control value: each row's box knows its place. */
 static int next_row(lua_State *L, dl_tensor *x, int64_t i) {
   if (x->ndim == 0) return dl_type_error(L, "iteration over a 0-d tensor");
   if (i >= x->size[0]) return 0;
   dl_pace(L);
   dl_box *b = dl_push_shell(L);
-  dl_status st = dl_run(DL_OP_select, (dl_arg[]){T(x), I(0), I(i)}, 3, 0, &b->t);
+  dl_status st = dl_tensor_wants_grad(x) && dl_grad_enabled() && x->size[0] <= MAX_UNBOUND
+                   ? unbound_row(x, i, &b->t)
+                   : dl_run(DL_OP_select, (dl_arg[]){T(x), I(0), I(i)}, 3, 0, &b->t);
   if (st != DL_OK) return dl_raise(L, st);
   b->row = i;
   return 1;
