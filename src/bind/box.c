@@ -26,6 +26,7 @@ lua_State *dl_lua;
 int64_t dl_pace_boxes, dl_pace_bytes;
 
 void *dl_new_object(lua_State *L, const dl_tag_info *tag) {
+  dl_lua = L;
   const dl_tag_info **p = lua_newuserdatauv(L, tag->size, 0);
   memset((void *)p, 0, tag->size);
   *p = tag;
@@ -90,6 +91,7 @@ void dl_push_shared(lua_State *L, dl_tensor *t) {
 
 dl_tensor *dl_check_tensor(lua_State *L, int i, const char *fn, const char *param) {
   dl_tensor *t = dl_get_tensor(L, i);
+  dl_lua = L;
   if (t == NULL)
     dl_type_error(L, "%s(): argument '%s' (position %d) must be Tensor, not %s", fn, param, i,
                   dl_type_name(L, i));
@@ -119,6 +121,10 @@ static void full_collect(lua_State *L) {
 /* Lua's collector sees 24 bytes a tensor, so it is driven from here: a minor step every
  * STEP_BOXES boxes and before a result that follows a large one, a full one on growth. */
 void dl_pace_slow(lua_State *L) {
+  if (reclaiming) {                       /* a user's finalizer, in the middle of an op */
+    dl_pace_boxes = -1;
+    dl_throw(L, DL_RuntimeError, DL_E_OOM, "no op can run in a finalizer while memory is short");
+  }
   dl_pace_boxes = dl_pace_always ? 0 : STEP_BOXES;
   dl_pace_bytes = 0;
   dl_slot_drain(L);
@@ -131,7 +137,9 @@ static bool reclaim(void) {
   if (dl_lua == NULL || reclaiming) return false;
   reclaiming = true;
   int64_t before = dl_mem.live_bytes;
+  dl_pace_boxes = -1;                     /* an op in a finalizer is seen, and refused */
   full_collect(dl_lua);
+  dl_pace_boxes = 0;
   reclaiming = false;
   return dl_mem.live_bytes < before;
 }

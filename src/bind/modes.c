@@ -18,7 +18,8 @@ void dl_saved_hooks_pop(lua_State *L);
 
 typedef struct guard {
   unsigned saved;                /* the bits of GRAD_BITS before */
-  uint8_t open, hooks;           /* hooks: saved-tensor hooks were pushed */
+  unsigned base;                 /* base_mode before, for a guard that sets it */
+  uint8_t open, sets, hooks;           /* hooks: saved-tensor hooks were pushed */
 } guard;
 
 static unsigned base_mode;       /* what set_… functions asked for */
@@ -31,7 +32,8 @@ static int l_guard_close(lua_State *L) {
   guard *g = luaL_checkudata(L, 1, "torch.guard");
   if (!g->open) return 0;
   g->open = 0;
-  if (n_open > 0) n_open--;
+  if (n_open > 0 && !g->sets) n_open--;
+  if (g->sets) base_mode = g->base;
   restore(g->saved);
   if (g->hooks) dl_saved_hooks_pop(L);
   return 0;
@@ -104,8 +106,8 @@ static int set_bit(lua_State *L, unsigned bit, bool on, int fn) {
   unsigned bits = on ? now() | bit : now() & ~bit;
   if (lua_isfunction(L, fn)) return enter(L, bits, fn);
   guard *g = push_guard(L);
-  g->open = 1;
-  n_open++;
+  g->open = g->sets = 1;
+  g->base = base_mode;
   restore(bits);
   base_mode = on ? base_mode | bit : base_mode & ~bit;
   return 1;

@@ -230,6 +230,7 @@ static int no_attribute(lua_State *L, const char *name) {
 }
 
 static int l_index(lua_State *L) {
+  dl_lua = L;
   if (lua_type(L, 2) == LUA_TSTRING) {
     lua_pushvalue(L, 2);
     int kind = lua_rawget(L, METHODS);
@@ -248,6 +249,7 @@ static int l_index(lua_State *L) {
 }
 
 static int l_newindex(lua_State *L) {
+  dl_lua = L;
   if (!dl_get_tensor(L, 1)) return dl_type_error(L, "this tensor was freed");
   if (lua_type(L, 2) == LUA_TSTRING && is_identifier(lua_tostring(L, 2)) &&
       strcmp(lua_tostring(L, 2), "None")) {
