@@ -5,8 +5,8 @@
 #   make asan       a build with ASan and UBSan in build-asan/
 #   make bench      ours beside PyTorch  make docs   make install PREFIX=/usr/local
 #
-# Variables: CC, WERROR=1 (CI), SAN=1 (used by asan), PREFIX, DESTDIR, ONEDNN=0 (build without oneDNN),
-# LUA_CFLAGS and LUA_LIBS (where pkg-config does not know Lua 5.4).
+# Variables: CC, WERROR=1 (CI), SAN=1 (used by asan), PREFIX, DESTDIR, ONEDNN=0 (build without
+# oneDNN), LUA_CFLAGS and LUA_LIBS (where pkg-config does not know Lua 5.4).
 
 CC      ?= cc
 PREFIX  ?= /usr/local
@@ -29,12 +29,14 @@ WARN    := -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers
 ifdef WERROR
 WARN    += -Werror
 endif
-BASE    := -std=c11 -g -fPIC -D_GNU_SOURCE -DDL_PARTIAL -Isrc -Ikernels -fno-math-errno $(WARN) -MMD -MP
+BASE    := -std=c11 -g -fPIC -D_GNU_SOURCE -DDL_PARTIAL -Isrc -Ikernels -fno-math-errno \
+           $(WARN) -MMD -MP
 ifeq ($(ONEDNN),0)
 BASE    += -DDL_ONEDNN=0
 endif
 ifdef SAN
-BASE    += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -DDL_SAN=1
+BASE    += -fsanitize=address,undefined -fno-sanitize-recover=undefined \
+           -fno-omit-frame-pointer -DDL_SAN=1
 LDSAN   := -fsanitize=address,undefined
 OPT     := -O1
 endif
@@ -48,7 +50,8 @@ ISA_v3   := -march=x86-64-v3
 ISA_v4   := -march=x86-64-v4 -mprefer-vector-width=512
 ISAS     := base
 ifeq ($(shell uname -m),x86_64)
-ISAS     += $(foreach i,v3 v4,$(shell $(CC) $(ISA_$(i)) -E -x c /dev/null >/dev/null 2>&1 && echo $(i)))
+KNOWS    = $(shell $(CC) $(ISA_$(1)) -E -x c /dev/null >/dev/null 2>&1 && echo $(1))
+ISAS     += $(foreach i,v3 v4,$(call KNOWS,$(i)))
 endif
 
 ENGINE  := $(wildcard src/base/*.c src/mem/*.c src/tensor/*.c src/graph/*.c src/op/*.c src/grad/*.c)

@@ -42,17 +42,17 @@ a:matmul(a.T)]],
   {
     "A model that learns y = 3x + 2 from 64 points.",
     [[
-torch.manual_seed(0)
+generator = torch.manual_seed(0)
 x = torch.linspace(-1, 1, 64):unsqueeze(1)
 y = 3 * x + 2
 model = nn.Linear(1, 1)
-optimizer = optim.SGD(model:parameters(), {lr=0.2})
-for step = 1, 80 do
+optimizer = optim.SGD(model:parameters(), {lr=0.1})
+for step = 1, 60 do
   optimizer:zero_grad()
   local loss = F.mse_loss(model(x), y)
   loss:backward()
   optimizer:step()
-  if step % 20 == 0 then print(string.format("step %2d   loss %.6f", step, loss:item())) end
+  if step % 15 == 0 then print(string.format("step %2d   loss %.6f", step, loss:item())) end
 end
 string.format("y = %.3f x + %.3f", model.weight:item(), model.bias:item())]],
   },
