@@ -40,10 +40,12 @@ static inline uint64_t dl_key(dl_dtype d, const void *p) {
 
 /* Read a line of n elements, `step` bytes apart; reversed keys sort the largest first. */
 static inline void dl_pick_read(dl_pick *v, dl_dtype d, const char *p, int64_t step, int64_t n, bool reversed) {
-  for (int64_t i = 0; i < n; i++, p += step) {
-    uint64_t k = dl_key(d, p);
-    v[i] = (dl_pick){reversed ? ~k : k, i};
+  uint64_t flip = reversed ? UINT64_MAX : 0;
+  if (d == DL_F32) {
+    for (int64_t i = 0; i < n; i++, p += step) v[i] = (dl_pick){dl_key_f32(*(const uint32_t *)p) ^ flip, i};
+    return;
   }
+  for (int64_t i = 0; i < n; i++, p += step) v[i] = (dl_pick){dl_key(d, p) ^ flip, i};
 }
 
 /* ---- stable sort ------------------------------------------------------------------------------- */

@@ -23,6 +23,8 @@ uint32_t dl_gen_u32(dl_gen *g);
 uint64_t dl_gen_u64(dl_gen *g);
 double dl_gen_uniform64(dl_gen *g); /* [0,1) with 53 bits */
 float dl_gen_uniform32(dl_gen *g);  /* [0,1) with 24 bits */
+/* n values of dl_gen_uniform32, in order, several at a time. */
+void dl_gen_uniforms32(dl_gen *g, float *out, int64_t n);
 double dl_gen_normal(dl_gen *g);    /* scalar path, cached second value */
 #define DL_GEN_STATE_BYTES 5056     /* the size of PyTorch's get_rng_state() */
 void dl_gen_save(const dl_gen *g, uint8_t out[DL_GEN_STATE_BYTES]);

@@ -110,6 +110,11 @@ static void arange_float(const dl_view *v, double start, double step) {
 
 static void arange_int(const dl_view *v, int64_t start, int64_t step) {
   size_t size = dl_view_esize(v);
+  if (v->dtype == DL_I64) {
+    uint64_t *d = (uint64_t *)v->data;
+    for (int64_t i = 0; i < v->numel; i++) d[i] = (uint64_t)start + (uint64_t)step * (uint64_t)i;
+    return;
+  }
   for (int64_t i = 0; i < v->numel; i++)
     dl_elem_set_i64((dl_dtype)v->dtype, v->data + i * (int64_t)size,
                     (int64_t)((uint64_t)start + (uint64_t)step * (uint64_t)i));
@@ -158,6 +163,10 @@ DL_KERNEL(linspace) {
   const dl_view *v = &c->out[0];
   size_t size = dl_view_esize(v);
   line l = line_of(c, false);
+  if (v->dtype == DL_F32) {
+    for (int64_t i = 0; i < l.n; i++) ((float *)v->data)[i] = (float)line_at(&l, i, true);
+    return DL_OK;
+  }
   for (int64_t i = 0; i < l.n; i++)
     dl_elem_set_f64((dl_dtype)v->dtype, v->data + i * (int64_t)size, line_at(&l, i, size > 2));
   return DL_OK;

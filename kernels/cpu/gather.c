@@ -24,12 +24,16 @@ static dl_status out_of_bounds(int64_t i, int dim, int64_t n) {
 }
 
 static dl_status check_all(const dl_view *idx, int dim, int64_t n) {
+  int last = idx->ndim - 1;
+  int64_t inner = idx->ndim ? idx->size[last] : 1, step = idx->ndim ? idx->stride[last] : 0;
   dl_walk w;
-  dl_walk_begin(&w, idx->ndim, idx->size, -1);
-  dl_walk_add(&w, idx->ndim, idx->stride, -1);
+  dl_walk_begin(&w, idx->ndim, idx->size, last);
+  dl_walk_add(&w, idx->ndim, idx->stride, last);
   for (; w.left > 0; dl_walk_next(&w)) {
-    int64_t i = dl_index_at(idx, w.off[0]);
-    if (i < 0 || i >= n) return out_of_bounds(i, dim, n);
+    for (int64_t k = 0; k < inner; k++) {
+      int64_t i = dl_index_at(idx, w.off[0] + k * step);
+      if (i < 0 || i >= n) return out_of_bounds(i, dim, n);
+    }
   }
   return DL_OK;
 }
@@ -42,6 +46,30 @@ typedef struct job {
   dl_dtype dtype;
 } job;
 
+/* The common line: int64 indices, elements of 4 or 8 bytes, no sum. */
+#define LINE(type)                                                                   \
+  for (int64_t k = 0; k < n; k++) {                                                  \
+    type *a = (type *)near + k * ns, *b = (type *)far + i[k * is] * fs;              \
+    if (pick) *a = *b;                                                               \
+    else *b = *a;                                                                    \
+  }
+
+static bool plain_line(const job *j, const dl_walk *w, int64_t n) {
+  int64_t is = j->i.stride[j->dim], ns = j->near.stride[j->dim], fs = j->far.stride[j->dim];
+  int64_t es = (int64_t)dl_dtype_size(j->dtype);
+  const int64_t *i = (const int64_t *)j->idx->data + w->off[0];
+  char *near = j->near.data + w->off[1] * es, *far = j->far.data + w->off[2] * es;
+  bool pick = j->what == PICK;
+  if (j->what == ADD && j->dtype == DL_F32) {
+    for (int64_t k = 0; k < n; k++) ((float *)far)[i[k * is] * fs] += ((float *)near)[k * ns];
+    return true;
+  }
+  if (j->what == ADD || es < 4) return false;
+  if (es == 4) LINE(uint32_t)
+  else LINE(uint64_t)
+  return true;
+}
+
 /* Lines [lo, hi): all positions of the index's shape but `dim`. */
 static void run_lines(void *ctx, int64_t lo, int64_t hi) {
   const job *j = ctx;
@@ -52,6 +80,7 @@ static void run_lines(void *ctx, int64_t lo, int64_t hi) {
   dl_walk_add(&w, j->nd, j->near.stride, j->dim);
   dl_walk_add(&w, j->nd, j->far.stride, j->dim);
   for (dl_walk_seek(&w, lo, hi - lo); w.left > 0; dl_walk_next(&w)) {
+    if (j->idx->dtype == DL_I64 && plain_line(j, &w, n)) continue;
     for (int64_t k = 0; k < n; k++) {
       int64_t at = dl_index_at(j->idx, w.off[0] + k * j->i.stride[j->dim]);
       char *near = j->near.data + (w.off[1] + k * j->near.stride[j->dim]) * es;

@@ -65,8 +65,22 @@ static void move_block(const engine *e, int64_t a, int64_t b) {
     move_row(e, d + w.off[0] * es, to->block[last], s + w.off[1] * es, from->block[last], e->block[last]);
 }
 
+/* Blocks of one element and no outer dims: nothing but the places. */
+static void move_places(const engine *e, int64_t lo, int64_t hi) {
+  int64_t es = (int64_t)dl_dtype_size(e->dtype);
+  for (int64_t p = lo; p < hi; p++) {
+    char *near = e->near.data + e->near.place[p] * es, *far = e->far.data + e->far.place[p] * es;
+    if (e->what == PICK) dl_elem_copy(near, far, (size_t)es);
+    else move_row(e, far, 1, near, 1, 1);
+  }
+}
+
 static void move_rows(void *ctx, int64_t lo, int64_t hi) {
   const engine *e = ctx;
+  if (e->n_outer == 0 && e->n_block == 1 && e->block[0] == 1) {
+    move_places(e, lo, hi);
+    return;
+  }
   dl_walk w;
   dl_walk_begin(&w, e->n_outer, e->outer, -1);
   dl_walk_add(&w, e->n_outer, e->near.outer, -1);
@@ -113,28 +127,32 @@ static dl_status out_of_bounds(const bounds *b, int64_t i, int dim, int64_t n) {
 /* Add index * stride of one index tensor, broadcast to the common shape, to far.place. */
 static dl_status add_places(engine *e, const dl_view *idx, const bounds *b, int nb, const int64_t *shape,
                             int dim, int64_t n, int64_t far_stride) {
-  int64_t stride[DL_MAXDIM], at = 0;
+  int64_t stride[DL_MAXDIM] = {0}, at = 0;
   int lead = nb - idx->ndim;
   for (int d = 0; d < nb; d++)
     stride[d] = d < lead || idx->size[d - lead] == 1 ? 0 : idx->stride[d - lead];
+  int64_t least = b->wraps ? -n : 0, inner = nb ? shape[nb - 1] : 1, step = nb ? stride[nb - 1] : 0;
   dl_walk w;
-  dl_walk_begin(&w, nb, shape, -1);
-  dl_walk_add(&w, nb, stride, -1);
+  dl_walk_begin(&w, nb, shape, nb - 1);
+  dl_walk_add(&w, nb, stride, nb - 1);
   for (; w.left > 0; dl_walk_next(&w)) {
-    int64_t i = dl_index_at(idx, w.off[0]);
-    if (i >= n || i < (b->wraps ? -n : 0)) return out_of_bounds(b, i, dim, n);
-    e->far.place[at++] += (i < 0 ? i + n : i) * far_stride;
+    for (int64_t k = 0; k < inner; k++) {
+      int64_t i = dl_index_at(idx, w.off[0] + k * step);
+      if (i >= n || i < least) return out_of_bounds(b, i, dim, n);
+      e->far.place[at++] += (i < 0 ? i + n : i) * far_stride;
+    }
   }
   return DL_OK;
 }
 
 /* The offsets of places on the near side, whose place dims have these strides. */
 static void near_places(engine *e, int nb, const int64_t *shape, const int64_t *stride) {
-  int64_t at = 0;
+  int64_t at = 0, inner = nb ? shape[nb - 1] : 1, step = nb ? stride[nb - 1] : 0;
   dl_walk w;
-  dl_walk_begin(&w, nb, shape, -1);
-  dl_walk_add(&w, nb, stride, -1);
-  for (; w.left > 0; dl_walk_next(&w)) e->near.place[at++] = w.off[0];
+  dl_walk_begin(&w, nb, shape, nb - 1);
+  dl_walk_add(&w, nb, stride, nb - 1);
+  for (; w.left > 0; dl_walk_next(&w))
+    for (int64_t k = 0; k < inner; k++) e->near.place[at++] = w.off[0] + k * step;
 }
 
 static dl_status alloc_places(engine *e, int nb, const int64_t *shape) {
@@ -161,20 +179,32 @@ typedef struct subscript {
 
 static const int64_t one_stride = 1;
 
+/* Call-free listing of the places that are not zero: coordinate d of the k-th is out[k * row + d * col]. */
+static void list_nonzero(const dl_view *v, int64_t *out, int64_t row, int64_t col) {
+  size_t es = dl_view_esize(v);
+  bool is_float = dl_dtype_is_float((dl_dtype)v->dtype);
+  int last = v->ndim - 1;
+  int64_t inner = v->ndim ? v->size[last] : 1, step = v->ndim ? v->stride[last] * (int64_t)es : 0;
+  dl_walk w;
+  dl_walk_begin(&w, v->ndim, v->size, last);
+  dl_walk_add(&w, v->ndim, v->stride, last);
+  for (; w.left > 0; dl_walk_next(&w)) {
+    const char *p = v->data + w.off[0] * (int64_t)es;
+    for (int64_t k = 0; k < inner; k++, p += step) {
+      if (!dl_elem_nonzero(p, es, is_float)) continue;
+      for (int d = 0; d < last; d++) out[d * col] = w.at[d];
+      if (last >= 0) out[last * col] = k;
+      out += row;
+    }
+  }
+}
+
 /* A mask of m dims becomes m index vectors. */
 static dl_status expand_mask(engine *e, subscript *s, const dl_view *mask, int dim) {
-  size_t es = dl_view_esize(mask);
-  int64_t count = dl_view_count_nonzero(mask), at = 0;
+  int64_t count = dl_view_count_nonzero(mask);
   void *mem;
   DL_TRY(engine_scratch(e, (size_t)(count * mask->ndim) * sizeof(int64_t), &mem));
-  dl_walk w;
-  dl_walk_begin(&w, mask->ndim, mask->size, -1);
-  dl_walk_add(&w, mask->ndim, mask->stride, -1);
-  for (; w.left > 0; dl_walk_next(&w)) {
-    if (!dl_elem_nonzero(mask->data + w.off[0] * (int64_t)es, es, false)) continue;
-    for (int d = 0; d < mask->ndim; d++) ((int64_t *)mem)[d * count + at] = w.at[d];
-    at++;
-  }
+  list_nonzero(mask, mem, 1, count);
   for (int d = 0; d < mask->ndim; d++) {
     s->length[s->n] = count;
     s->dim[s->n] = dim + d;
@@ -370,16 +400,6 @@ DL_KERNEL(index_fill) {
 
 /* ---- nonzero ------------------------------------------------------------------------------------------------ */
 DL_KERNEL(nonzero) {
-  const dl_view *x = &c->in[0];
-  bool is_float = dl_dtype_is_float((dl_dtype)x->dtype);
-  size_t es = dl_view_esize(x);
-  int64_t *row = (int64_t *)c->out[0].data;
-  dl_walk w;
-  dl_walk_begin(&w, x->ndim, x->size, -1);
-  dl_walk_add(&w, x->ndim, x->stride, -1);
-  for (; w.left > 0; dl_walk_next(&w)) {
-    if (!dl_elem_nonzero(x->data + w.off[0] * (int64_t)es, es, is_float)) continue;
-    for (int d = 0; d < x->ndim; d++) *row++ = w.at[d];
-  }
+  list_nonzero(&c->in[0], (int64_t *)c->out[0].data, c->in[0].ndim, 1);
   return DL_OK;
 }

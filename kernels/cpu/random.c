@@ -52,6 +52,10 @@ static void uniform_row(dl_gen *g, const params *p, dl_dtype d, char *at, int64_
   if (d == DL_F64) {
     for (int64_t i = 0; i < n; i++, at += stride)
       *(double *)at = fma(dl_gen_uniform64(g), p->b - p->a, p->a);
+  } else if (d == DL_F32 && stride == sizeof(float)) {
+    dl_gen_uniforms32(g, (float *)at, n);
+    if (a != 0 || b != 1)
+      for (int64_t i = 0; i < n; i++) ((float *)at)[i] = fmaf(((float *)at)[i], width, a);
   } else if (d == DL_F32) {
     for (int64_t i = 0; i < n; i++, at += stride) *(float *)at = fmaf(dl_gen_uniform32(g), width, a);
   } else { /* 16 bits: a value that rounds up to the excluded end becomes the start */
@@ -142,18 +146,22 @@ static void normal16_f64(double *d, double std, double mean) {
   }
 }
 
+static void draw_f64(dl_gen *g, double *d, int64_t n) {
+  for (int64_t i = 0; i < n; i++) d[i] = dl_gen_uniform64(g);
+}
+
 /* `first` uniforms, then the transform of whole blocks; a ragged end draws its 16 again. */
 #define NORMAL_FILL(name, type, draw, step)                                          \
   static void name(dl_gen *g, type *d, int64_t n, int64_t first, type std, type mean) { \
-    for (int64_t i = 0; i < first; i++) d[i] = draw(g);                              \
+    draw(g, d, first);                                                               \
     for (int64_t i = 0; i + 15 < n; i += 16) step(d + i, std, mean);                 \
     if (n % 16 == 0) return;                                                         \
     d += n - 16;                                                                     \
-    for (int j = 0; j < 16; j++) d[j] = draw(g);                                     \
+    draw(g, d, 16);                                                                  \
     step(d, std, mean);                                                              \
   }
-NORMAL_FILL(fill_f32, float, dl_gen_uniform32, normal16_f32)
-NORMAL_FILL(fill_f64, double, dl_gen_uniform64, normal16_f64)
+NORMAL_FILL(fill_f32, float, dl_gen_uniforms32, normal16_f32)
+NORMAL_FILL(fill_f64, double, draw_f64, normal16_f64)
 
 static dl_status normal_narrow(dl_kcall *c, double mean, double std) {
   const dl_view *v = &c->out[0];
@@ -240,10 +248,23 @@ DL_KERNEL(random_) {
   return integers(c, c->arg[1].i, c->arg[2].i);
 }
 
+static void permute_i64(dl_gen *g, int64_t *d, int64_t n) {
+  for (int64_t i = 0; i < n; i++) d[i] = i;
+  for (int64_t i = 0; i < n - 1; i++) {
+    int64_t z = i + dl_gen_u32(g) % (uint32_t)(n - i), t = d[i];
+    d[i] = d[z];
+    d[z] = t;
+  }
+}
+
 DL_KERNEL(randperm) {
   const dl_view *v = &c->out[0];
   int64_t n = v->numel, es = (int64_t)dl_view_esize(v);
   bool wide = n >= UINT32_MAX / 20;
+  if (v->dtype == DL_I64 && !wide) {
+    permute_i64(c->gen, (int64_t *)v->data, n);
+    return DL_OK;
+  }
   for (int64_t i = 0; i < n; i++) dl_elem_set_i64((dl_dtype)v->dtype, v->data + i * es, i);
   for (int64_t i = 0; i < n - 1; i++) {
     int64_t z = (int64_t)((wide ? dl_gen_u64(c->gen) : dl_gen_u32(c->gen)) % (uint64_t)(n - i));

@@ -2,7 +2,7 @@
  *
  * For dispatch. Nearly all is the one strided copy applied to parts of the result.
  * MUST NOT   know what the elements mean (but for the sum in as_strided_backward). */
-#include "walk.h"
+#include "rows.h"
 
 static int wrapped(int64_t dim, int ndim) { return (int)(dim < 0 ? dim + (ndim ? ndim : 1) : dim); }
 
@@ -145,15 +145,14 @@ static dl_status triangle(dl_kcall *c, bool lower) {
   dl_walk_add(&w, n, out->stride, cols);
   dl_walk_add(&w, n, x->stride, cols);
   for (; w.left > 0 && width; dl_walk_next(&w)) {
-    int64_t cut = w.at[rows] + k + (lower ? 1 : 0);
+    int64_t cut = w.at[rows] + k + (lower ? 1 : 0), ds = out->stride[cols], ss = x->stride[cols];
     cut = cut < 0 ? 0 : cut > width ? width : cut;
     int64_t from = lower ? 0 : cut, to = lower ? cut : width;
     char *d = out->data + w.off[0] * (int64_t)es;
     const char *s = x->data + w.off[1] * (int64_t)es;
-    for (int64_t i = 0; i < width; i++, d += out->stride[cols] * (int64_t)es, s += x->stride[cols] * (int64_t)es) {
-      if (i >= from && i < to) dl_elem_copy(d, s, es);
-      else memset(d, 0, es);
-    }
+    if (d != s) dl_row_copy(es, d + from * ds * (int64_t)es, ds, s + from * ss * (int64_t)es, ss, to - from);
+    for (int64_t i = 0; i < from; i++) memset(d + i * ds * (int64_t)es, 0, es);
+    for (int64_t i = to; i < width; i++) memset(d + i * ds * (int64_t)es, 0, es);
   }
   return DL_OK;
 }

@@ -47,13 +47,16 @@ static void refill(dl_gen *g) {
   g->next = 0;
 }
 
-uint32_t dl_gen_u32(dl_gen *g) {
-  if (g->next >= 624) refill(g);
-  uint32_t y = g->mt[g->next++];
+static inline uint32_t temper(uint32_t y) {
   y ^= y >> 11;
   y ^= (y << 7) & 0x9d2c5680u;
   y ^= (y << 15) & 0xefc60000u;
   return y ^ (y >> 18);
+}
+
+uint32_t dl_gen_u32(dl_gen *g) {
+  if (g->next >= 624) refill(g);
+  return temper(g->mt[g->next++]);
 }
 
 uint64_t dl_gen_u64(dl_gen *g) {
@@ -66,6 +69,18 @@ double dl_gen_uniform64(dl_gen *g) {
 }
 
 float dl_gen_uniform32(dl_gen *g) { return (float)(dl_gen_u32(g) & 0xffffffu) * 0x1p-24f; }
+
+void dl_gen_uniforms32(dl_gen *g, float *out, int64_t n) {
+  while (n > 0) {
+    if (g->next >= 624) refill(g);
+    int64_t m = 624 - g->next < n ? 624 - g->next : n;
+    const uint32_t *w = g->mt + g->next;
+    for (int64_t i = 0; i < m; i++) out[i] = (float)(int32_t)(temper(w[i]) & 0xffffffu) * 0x1p-24f;
+    g->next += (int)m;
+    out += m;
+    n -= m;
+  }
+}
 
 /* Box-Muller; the second value of a pair waits for the next call. */
 double dl_gen_normal(dl_gen *g) {
