@@ -38,6 +38,13 @@ static int finish(lua_State *L, dl_box *b, dl_status st) {
   return 1;
 }
 
+/* of two tensors, which the error describes */
+static int finish2(lua_State *L, dl_box *b, dl_status st, int row) {
+  if (st == DL_OK) return finish(L, b, st);
+  const dl_arg arg[DL_MAX_PARAM] = {T(dl_get_tensor(L, 1)), T(dl_get_tensor(L, 2))};
+  return dl_raise_operands(L, st, dl_op_schema(binary[row].op), arg);
+}
+
 static bool read_number(lua_State *L, int i, dl_arg *out) {
   int type = lua_type(L, i);
   if (type == LUA_TNUMBER) {
@@ -80,8 +87,9 @@ static inline int arith(lua_State *L, int row, bool fast) {
   dl_pace(L);
   if (!a || !b) return with_number(L, row, a, b);
   dl_box *out = shell(L);
-  if (fast) return finish(L, out, dl_op2(binary[row].op, a->t, b->t, &out->t));
-  return finish(L, out, dl_run(binary[row].op, (dl_arg[]){T(a->t), T(b->t)}, 2, 0, &out->t));
+  if (fast) return finish2(L, out, dl_op2(binary[row].op, a->t, b->t, &out->t), row);
+  dl_status st = dl_run(binary[row].op, (dl_arg[]){T(a->t), T(b->t)}, 2, 0, &out->t);
+  return finish2(L, out, st, row);
 }
 
 static int l_add(lua_State *L) { return arith(L, 0, true); }

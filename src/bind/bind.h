@@ -92,6 +92,8 @@ bool dl_get_device(lua_State *L, int i, dl_device *out);
 
 /* ---- errors --------------------------------------------------------------------------------- */
 int dl_raise(lua_State *L, dl_status st);                  /* RAISE: dl_err (or the parked value) */
+/* The same with e.operands: the tensors among arg (schema order) in words. */
+int dl_raise_operands(lua_State *L, dl_status st, const dl_schema *s, const dl_arg *arg);
 int dl_throw(lua_State *L, dl_class cls, dl_status kind, const char *fmt, ...) DL_PRINTF(4, 5);
 #define dl_type_error(L, ...) dl_throw(L, DL_TypeError, DL_E_ARGUMENT, __VA_ARGS__)
 /* The value on top of the stack becomes what the next dl_raise(DL_E_CALLBACK) raises; pops it. */

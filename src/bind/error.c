@@ -62,6 +62,30 @@ int dl_raise(lua_State *L, dl_status st) {
   return lua_error(L);
 }
 
+/* The tensors of the call in words: a shape or dtype error shows which operand is which. */
+static void set_operands(lua_State *L, const dl_schema *s, const dl_arg *arg) {
+  int n = 0;
+  lua_newtable(L);
+  for (int k = 0; k < s->nparam; k++) {
+    if (arg[k].tag != DL_A_TENSOR) continue;
+    const dl_tensor *t = arg[k].t;
+    char size[128], dev[24];
+    lua_pushfstring(L, "%s: torch.%s %s on %s", s->p[k].name, dl_dtypes[t->dtype].name,
+                    dl_sizes_str(t->ndim, t->size, size, sizeof size), dl_device_str(t->dev, dev));
+    lua_rawseti(L, -2, ++n);
+  }
+  lua_setfield(L, -2, "operands");
+}
+
+int dl_raise_operands(lua_State *L, dl_status st, const dl_schema *s, const dl_arg *arg) {
+  bool shown = st == DL_E_SHAPE || st == DL_E_DTYPE || st == DL_E_DEVICE;
+  if (!shown) return dl_raise(L, st);
+  luaL_checkstack(L, 8, "error");
+  push_error(L);
+  set_operands(L, s, arg);
+  return lua_error(L);
+}
+
 int dl_throw(lua_State *L, dl_class cls, dl_status kind, const char *fmt, ...) {
   char text[DL_MESSAGE_MAX];
   va_list ap;

@@ -23,20 +23,8 @@ static group groups[MAX_GROUPS];
 static int n_groups;
 
 /* ---- running -------------------------------------------------------------------------------- */
-/* A failed op names its operands in words. */
 static int raise_op(dl_args *a, dl_opid op, dl_status st) {
-  const dl_schema *s = dl_op_schema(op);
-  if (st == DL_E_SHAPE || st == DL_E_DTYPE || st == DL_E_DEVICE) {
-    for (int k = 0; k < s->nparam; k++) {
-      if (a->arg[k].tag != DL_A_TENSOR) continue;
-      const dl_tensor *t = a->arg[k].t;
-      char size[128], dev[24];
-      dl_note("%s: %s, torch.%s, %s", s->p[k].name,
-              dl_sizes_str(t->ndim, t->size, size, sizeof size), dl_dtypes[t->dtype].name,
-              dl_device_str(t->dev, dev));
-    }
-  }
-  return dl_raise(a->L, st);
+  return dl_raise_operands(a->L, st, dl_op_schema(op), a->arg);
 }
 
 /* The stack index of the argument that is tensor t, or 0. */
