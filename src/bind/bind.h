@@ -64,6 +64,7 @@ static inline bool dl_is_nil(lua_State *L, int i) { return lua_isnoneornil(L, i)
 void *dl_new_object(lua_State *L, const dl_tag_info *tag);
 /* Push a metatable for the tag (made on first use: name set, registered). */
 int dl_metatable(lua_State *L, const dl_tag_info *tag);
+void dl_hide_metatable(lua_State *L, const char *name);
 /* SHELL: push an empty tensor box. */
 dl_box *dl_push_shell(lua_State *L);
 /* Push the box of a tensor that lives in an engine slot: the same Lua object at each read. */

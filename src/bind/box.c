@@ -35,12 +35,27 @@ void *dl_new_object(lua_State *L, const dl_tag_info *tag) {
   return (void *)p;
 }
 
+/* The metatable on top is named. Metamethods trust their first argument, so Lua code that asks for
+ * the metatable sees the name and what the object can do, but no function. */
+void dl_hide_metatable(lua_State *L, const char *name) {
+  static const char *const abilities[] = {"__len", "__call", "__tostring"};
+  lua_pushstring(L, name);
+  lua_setfield(L, -2, "__name");
+  lua_createtable(L, 0, 4);
+  lua_pushstring(L, name);
+  lua_setfield(L, -2, "__name");
+  for (int i = 0; i < 3; i++) {
+    lua_pushboolean(L, 1);
+    lua_setfield(L, -2, abilities[i]);
+  }
+  lua_setfield(L, -2, "__metatable");
+}
+
 int dl_metatable(lua_State *L, const dl_tag_info *tag) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, tag) == LUA_TTABLE) return 0;
   lua_pop(L, 1);
   lua_newtable(L);
-  lua_pushstring(L, tag->name);
-  lua_setfield(L, -2, "__name");
+  dl_hide_metatable(L, tag->name);
   lua_pushvalue(L, -1);
   lua_rawsetp(L, LUA_REGISTRYINDEX, tag);
   return 1;

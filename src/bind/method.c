@@ -158,7 +158,7 @@ static int l_to(lua_State *L) {
   dl_args a;
   int form = dl_args_sig(L, &a, sigs, 3, true);
   dl_tensor *x = a.arg[0].t;
-  if (form == 0) return convert(L, x, &a.arg[1], &a.arg[2], a.arg[4].i);
+  if (form == 0) return convert(L, x, &a.arg[2], &a.arg[1], a.arg[4].i);
   if (form == 1) return convert(L, x, &a.arg[1], &NIL, a.arg[3].i);
   dl_tensor *other = a.arg[1].t;
   dl_arg dev = {.tag = DL_A_DEVICE, .dev = other->dev};

@@ -251,8 +251,7 @@ static void open_size(lua_State *L, int torch) {
       lua_pushcfunction(L, l_tuple_tostring); /* the shape of an array */
       lua_setfield(L, -2, "__tostring");
     }
-    lua_pushstring(L, tuple ? "tuple" : "torch.Size");
-    lua_setfield(L, -2, "__name");
+    dl_hide_metatable(L, tuple ? "tuple" : "torch.Size");
     lua_rawsetp(L, LUA_REGISTRYINDEX, tuple ? &tuple_key : &size_key);
   }
   lua_pushcfunction(L, l_size_new);

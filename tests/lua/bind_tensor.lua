@@ -57,6 +57,8 @@ t.raises(function() x:size(3) end,
          "size of a dimension that is not there")
 
 t.ok(x:to(torch.float64).dtype == torch.float64 and x:double().dtype == torch.float64, "casts")
+t.ok(x:to("cpu", torch.float64).dtype == torch.float64
+     and x:to({dtype = torch.float16}).dtype == torch.float16, "to with device and dtype")
 t.ok(rawequal(x:to("cpu"), x) and rawequal(x:float(), x), "nothing to convert: the same tensor")
 t.ok(not rawequal(x:to {dtype = torch.float32, copy = true}, x), "copy=true copies")
 t.ok(x:to(T(1)).dtype == torch.int64, "to another tensor's dtype")
