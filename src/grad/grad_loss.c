@@ -54,8 +54,7 @@ DL_GRAD(_bce_loss) {
     GIN(0, EX(E, mul, T(EX(E, div, T(EX(E, sub, T(x), T(t))), T(var))), T(up)));
   }
   if (NEED(1)) {
-    dl_tensor *no = EX(E, clamp_min, T(EX(E, log, T(EX(E, rsub, T(x), I(1))))), I(-100));
-    dl_tensor *yes = EX(E, clamp_min, T(EX(E, log, T(x))), I(-100));
+    dl_tensor *no = EX(E, log, T(EX(E, rsub, T(x), I(1)))), *yes = EX(E, log, T(x));
     GIN(1, EX(E, mul, T(EX(E, sub, T(no), T(yes))), T(up)));
   }
   return DONE;

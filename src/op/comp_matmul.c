@@ -95,21 +95,30 @@ dl_status dl_comp_matmul(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
 }
 
 /* ---- linear: input (*, in) @ weight (out, in).T + bias (out) ------------------------------- */
+/* Leading dims flattened to rows of one product. */
+static dl_tensor *rows_times(dl_ex *e, dl_tensor *x, dl_tensor *wt, dl_tensor *bias) {
+  if (e->st != DL_OK) return NULL;
+  int64_t size[DL_MAXDIM], rows = 1;
+  int last = x->ndim - 1;
+  for (int d = 0; d < last; d++) rows *= size[d] = x->size[d];
+  size[last] = wt->size[wt->ndim - 1];
+  dl_tensor *y = EX(e, view, T(x), L(((int64_t[]){rows, x->size[last]}), 2));
+  return EX(e, _unsafe_view, T(EX(e, addmm, T(bias), T(y), T(wt))), L(size, x->ndim));
+}
+
 dl_status dl_comp_linear(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
   dl_tensor *x = arg[0].t, *w = arg[1].t, *bias = dl_arg_given(&arg[2]) ? arg[2].t : NULL;
-  if (w->ndim > 2 || (bias && w->ndim != 2 && w->ndim != 1))
+  if (x->ndim == 0 || w->ndim == 0)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "linear(): weight must be a matrix, got %d-D tensor", w->ndim);
+                   "both arguments to linear need to be at least 1D, but they are %dD and %dD",
+                   x->ndim, w->ndim);
   dl_tensor *wt = EX(e, t, T(w));
-  if (bias && x->ndim == 2) return dl_ex_return(e, EX(e, addmm, T(bias), T(x), T(wt)), out);
-  if (bias && x->ndim == 3 && x->contig && w->ndim == 2) {
-    int64_t size[3] = {x->size[0], x->size[1], w->size[0]},
-            flat[2] = {size[0] * size[1], x->size[2]};
-    dl_tensor *y = EX(e, addmm, T(bias), T(EX(e, view, T(x), L(flat, 2))), T(wt));
-    return dl_ex_return(e, EX(e, view, T(y), L(size, 3)), out);
-  }
+  if (bias && x->ndim == 2)
+    return dl_ex_return(e, EX(e, addmm, T(bias), T(x), T(wt)), out);
+  if (bias && x->contig && w->ndim == 2)
+    return dl_ex_return(e, rows_times(e, x, wt, bias), out);
   dl_tensor *y = EX(e, matmul, T(x), T(wt));
-  if (bias) y = EX_(e, add, T(y), T(bias));
+  if (bias) y = EX(e, add, T(y), T(bias));
   return dl_ex_return(e, y, out);
 }
 

@@ -121,7 +121,7 @@ dl_status dl_comp_batch_norm(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
 
 /* ---- attention ----------------------------------------------------------------------------- */
 static dl_status attention_checks(const dl_tensor *q, const dl_tensor *k, const dl_tensor *v,
-                                  const dl_tensor *mask, bool causal) {
+                                  const dl_tensor *mask, bool causal, double p) {
   if (q->dtype != k->dtype || q->dtype != v->dtype)
     return dl_fail(
         DL_RuntimeError, DL_E_DTYPE,
@@ -139,6 +139,9 @@ static dl_status attention_checks(const dl_tensor *q, const dl_tensor *k, const 
                    "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
                    "attn_mask.dtype: %s and  query.dtype: %s instead.",
                    dl_dtypes[mask->dtype].cpp, dl_dtypes[q->dtype].cpp);
+  if (p < 0 || p > 1 || p != p)
+    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
+                   "dropout probability has to be between 0 and 1, but got %g", p);
   if (mask && causal)
     return dl_fail(
         DL_RuntimeError, DL_E_ARGUMENT,
@@ -154,12 +157,12 @@ static dl_tensor *future(dl_ex *e, const dl_tensor *scores) {
   return EX(e, triu, T(ones), I(1));
 }
 
-/* Rows that may look at nothing give zeros, not nan. */
+/* Rows that may look at nothing give zeros and pass no gradient, not nan. */
 static dl_tensor *masked_softmax(dl_ex *e, dl_tensor *scores, bool masked) {
-  dl_tensor *p = EX(e, softmax, T(scores), I(-1));
-  if (!masked) return p;
+  if (!masked) return EX(e, softmax, T(scores), I(-1));
   int64_t last = -1;
   dl_tensor *blind = EX(e, all, T(EX(e, eq, T(scores), F(-INFINITY))), L(&last, 1), B(true));
+  dl_tensor *p = EX(e, softmax, T(EX(e, masked_fill, T(scores), T(blind), I(0))), I(-1));
   return EX(e, masked_fill, T(p), T(blind), I(0));
 }
 
@@ -185,7 +188,7 @@ dl_status dl_comp_scaled_dot_product_attention(dl_ex *e, const dl_arg *arg, dl_t
             *mask = dl_arg_given(&arg[3]) ? arg[3].t : NULL;
   bool causal = arg[5].i;
   double p = dl_arg_f(&arg[4]), width = (double)q->size[q->ndim ? q->ndim - 1 : 0];
-  DL_TRY(attention_checks(q, k, v, mask, causal));
+  DL_TRY(attention_checks(q, k, v, mask, causal, p));
   if (arg[7].i) DL_TRY(group_heads(e, q, &k, &v));
   double scale = dl_arg_given(&arg[6]) ? dl_arg_f(&arg[6]) : 1 / sqrt(width);
   dl_tensor *keys = EX(e, transpose, T(k), I(-2), I(-1));

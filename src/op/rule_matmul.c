@@ -54,7 +54,7 @@ dl_status dl_rule_mm(dl_call *c) {
 }
 
 static dl_status expands_to(const dl_tensor *t, int ndim, const int64_t *size) {
-  char want[160], have[160];
+  char want[160], have[160], type[48];
   dl_sizes_str(ndim, size, want, sizeof want);
   dl_sizes_str(t->ndim, t->size, have, sizeof have);
   if (t->ndim > ndim)
@@ -62,7 +62,7 @@ static dl_status expands_to(const dl_tensor *t, int ndim, const int64_t *size) {
                    "expand(%s{%s}, size=%s): the number of sizes provided (%d) must be greater or "
                    "equal to the "
                    "number of dimensions in the tensor (%d)",
-                   "torch.Tensor", have, want, ndim, t->ndim);
+                   dl_tensor_type_name(t, type), have, want, ndim, t->ndim);
   for (int d = ndim - 1; d >= ndim - t->ndim; d--) {
     int64_t s = t->size[d - ndim + t->ndim];
     if (s != size[d] && s != 1)
