@@ -17,7 +17,7 @@ meta.__index = methods
 local REDRAW, PLAIN_LINES = 0.1, 4 -- seconds between redraws; lines a loop without a terminal
 local WIDTH = 24                   -- columns of the bar itself
 
-local now, is_terminal = dlrepl._clock, dlrepl._isatty
+local now, is_terminal = dlrepl.clock, dlrepl._isatty
 
 local function duration(seconds) -- 75 -> "01:15"
   if seconds ~= seconds or seconds == math.huge then return "?" end

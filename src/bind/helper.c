@@ -1,12 +1,11 @@
-/* helper.c -- small functions that the modules in lua/ need and plain Lua lacks
+/* helper.c -- a small function that the modules in lua/ need and plain Lua lacks
  *
- * For lua/ only: dlrepl._isatty, dlrepl._clock.
+ * For lua/ only: dlrepl._isatty.
  *
  * MUST NOT   run ops. */
 #include "bind/bind.h"
 
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 void dl_helper_open(lua_State *L, int dlrepl);
@@ -18,16 +17,8 @@ static int l_isatty(lua_State *L) {
   return 1;
 }
 
-/* _clock() -> seconds since some fixed moment, never going back */
-static int l_clock(lua_State *L) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  lua_pushnumber(L, (double)t.tv_sec + 1e-9 * (double)t.tv_nsec);
-  return 1;
-}
-
-/* Add the functions to the table dlrepl. */
+/* Add the function to the table dlrepl. */
 void dl_helper_open(lua_State *L, int dlrepl) {
-  static const luaL_Reg funcs[] = {{"_isatty", l_isatty}, {"_clock", l_clock}, {NULL, NULL}};
+  static const luaL_Reg funcs[] = {{"_isatty", l_isatty}, {NULL, NULL}};
   dl_set_funcs(L, dlrepl, funcs);
 }
