@@ -167,6 +167,7 @@ local function compile(signature)
     else
       kw = nil
     end
+    while given > 0 and values[given] == nil do given = given - 1 end -- nil is "not given"
     if given > sig.npos then too_many(sig, given) end
     if kw then read_keywords(sig, values, given, kw) end
     local None = core.None

@@ -247,7 +247,21 @@ static void set_number(lua_State *L, int tbl, const char *key, double v) {
   lua_setfield(L, tbl, key);
 }
 
+/* Functions of F that torch/nn/functional.lua writes over these ops (inplace=, padding='same' …):
+ * absent at first, so that using one loads that file. */
+static void leave_to_lua(lua_State *L, int f) {
+  static const char *const names[] = {
+    "relu", "relu6", "selu", "silu", "mish", "hardswish", "hardsigmoid", "elu", "celu",
+    "leaky_relu", "hardtanh", "threshold", "softmax", "log_softmax", "softmin", "conv1d", "conv2d",
+    "max_pool2d", "adaptive_avg_pool2d"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    lua_pushnil(L);
+    lua_setfield(L, f, names[i]);
+  }
+}
+
 static void open_torch(lua_State *L, int torch, int f) {
+  leave_to_lua(L, f);
   set_number(L, torch, "pi", 3.14159265358979323846);
   set_number(L, torch, "e", 2.71828182845904523536);
   set_number(L, torch, "inf", HUGE_VAL);

@@ -125,8 +125,8 @@ local function define_conv(name, n, conv)
   })
   M[name].reset_parameters = require("torch.nn.linear").Linear.reset_parameters
 end
-define_conv("Conv1d", 1, F.conv1d)
-define_conv("Conv2d", 2, F.conv2d)
+define_conv("Conv1d", 1, core.ops.conv1d)
+define_conv("Conv2d", 2, core.ops.conv2d)
 
 -- ---- pools
 -- ------------------------------------------------------------------------------------------

@@ -1,16 +1,16 @@
 -- functional.lua -- torch.nn.functional: what the engine's own F functions do not cover
 --
--- Extends the table F that the binding filled from the op table: functions made of other ops,
--- and the `inplace` argument of activations.
+-- Extends the table F that the binding filled from the op table: functions made of other ops, and
+-- arguments that a schema cannot express (`inplace`, padding='same', an output size of None). The
+-- binding leaves those names out of F, so that this file is loaded when one is first used.
 --
--- INVARIANT  A function of the engine is never replaced by a slower one without need: the plain
---            call F.relu(x) goes straight through.
+-- INVARIANT  The plain call F.relu(x) goes straight through to the engine.
 -- MUST NOT   know modules.
 
 local core = require "dlrepl.core"
 local args = require "dlrepl.args"
 
-local torch, raise = core.torch, core.raise
+local torch, raise, None, ops = core.torch, core.raise, core.None, core.ops
 local F = F
 
 -- ---- activations
@@ -22,7 +22,7 @@ end
 
 -- F.name(x, …, inplace): with inplace the result is written into x, in the graph too.
 local function allow_inplace(name, signature)
-  local plain = F[name]
+  local plain = ops[name]
   local read = args(signature)
   F[name] = function(x, opt, ...)
     if opt == nil and select("#", ...) == 0 then return plain(x) end
@@ -43,7 +43,7 @@ allow_inplace("hardtanh",
 allow_inplace("threshold", "threshold(any input, number threshold, number value, bool "
   .. "inplace=False)")
 
-local relu = F.relu
+local relu = ops.relu
 function F.relu(x, opt)
   if opt == nil then return relu(x) end
   if reads_inplace(opt) then return x:relu_() end
@@ -71,12 +71,12 @@ local function implicit_dim(name, x)
 end
 
 for _, name in ipairs {"softmax", "log_softmax", "softmin"} do
-  local plain = F[name]
+  local plain = ops[name]
   local read = args(name .. "(any input, int? dim=None, any dtype=None)")
   F[name] = function(x, dim, ...)
     if math.type(dim) == "integer" and select("#", ...) == 0 then return plain(x, dim) end
     local _, d, dtype = read(x, dim, ...)
-    return plain(x, d or implicit_dim(name, x), {dtype = dtype or core.None})
+    return plain(x, d or implicit_dim(name, x), {dtype = dtype or None})
   end
 end
 
@@ -112,6 +112,81 @@ function F.bilinear(x1, x2, weight, bias)
   shape[#shape + 1] = weight:size(0)
   y = y:reshape(shape)
   return bias and y + bias or y
+end
+
+-- ---- convolution with padding by name
+-- ------------------------------------------------------------------
+
+local function each(v, n) -- one integer stands for n
+  if type(v) == "table" then return v end
+  return n == 1 and {v} or {v, v}
+end
+
+-- Padding of a word: 'valid' is none; 'same' may be one more on the right, padded beforehand.
+local function named_padding(x, n, weight, stride, padding, dilation)
+  if padding == "valid" then return x, 0 end
+  if padding ~= "same" then
+    raise("RuntimeError", "Invalid padding string: '" .. padding .. "'")
+  end
+  local inner, sides, uneven = {}, {}, false
+  for i = 1, n do
+    if each(stride, n)[i] ~= 1 then
+      raise("RuntimeError", "padding='same' is not supported for strided convolutions")
+    end
+    local total = each(dilation, n)[i] * (weight:size(i + 1) - 1)
+    inner[i] = total // 2
+    sides[2 * (n - i) + 1], sides[2 * (n - i) + 2] = 0, total % 2
+    uneven = uneven or total % 2 == 1
+  end
+  return uneven and F.pad(x, sides) or x, inner
+end
+
+for n = 1, 2 do
+  local name = "conv" .. n .. "d"
+  local plain = ops[name]
+  local read = args(name .. "(any input, any weight, any bias=None, any stride=1, any padding=0, "
+                    .. "any dilation=1, any groups=1)")
+  F[name] = function(x, weight, ...)
+    local a = select(select("#", ...), ...)
+    local fifth = select("#", ...) >= 3 and select(3, ...) or nil
+    if type(fifth) ~= "string" and not (type(a) == "table" and type(a.padding) == "string") then
+      return plain(x, weight, ...)
+    end
+    local _, w, bias, stride, padding, dilation, groups = read(x, weight, ...)
+    x, padding = named_padding(x, n, w, stride, padding, dilation)
+    return plain(x, w, bias or None, stride, padding, dilation, groups)
+  end
+end
+
+-- ---- pools
+-- ---------------------------------------------------------------------------------------------
+
+local read_max2 = args("max_pool2d(any input, any kernel_size, any stride=None, any padding=0, "
+                       .. "any dilation=1, bool ceil_mode=False, bool return_indices=False)")
+local max_pool2d = ops.max_pool2d
+function F.max_pool2d(x, k, ...)
+  if select("#", ...) == 0 then return max_pool2d(x, k) end
+  local _, size, s, p, d, ceil_mode, indices = read_max2(x, k, ...)
+  if not indices then return max_pool2d(x, size, s or {}, p, d, ceil_mode) end
+  return ops.max_pool2d_with_indices(x, size, s or {}, p, d, ceil_mode)
+end
+
+-- None in output_size keeps the input's size there.
+local adaptive = ops.adaptive_avg_pool2d
+function F.adaptive_avg_pool2d(x, size, ...)
+  if type(size) == "table" then
+    local given = size.output_size or size
+    if type(given) == "table" then
+      local full = {given[1], given[2]}
+      for i = 1, 2 do
+        if rawequal(full[i], None) then full[i] = x:size(i - 3) end
+      end
+      size = full
+    else
+      size = given
+    end
+  end
+  return adaptive(x, size, ...)
 end
 
 -- ---- one-dimensional pools, through the two-dimensional ones
