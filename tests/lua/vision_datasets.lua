@@ -120,7 +120,7 @@ for v in bar do
 end
 out:close()
 t.is(got, {5, 6, 7}, "a list behind a bar")
-t.like(io.open(log):read("a"), "100%%%% |.*3/3.*it/s  loss 3.5000\n$",
+t.like(io.open(log):read("a"), "100%% |.*3/3.*it/s  loss 3.5000\n$",
   "a terminal gets a bar with its postfix")
 os.execute("rm -r " .. folder)
 t.done()
