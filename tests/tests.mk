@@ -9,7 +9,8 @@
 PROVE     ?= prove
 TEST_C    := $(sort $(foreach f,$(wildcard tests/c/*_*.c),$(f)))
 TEST_BIN  := $(TEST_C:tests/c/%.c=$(BUILD)/tests/c/%)
-TEST_LUA  := $(sort $(filter-out tests/lua/tap.lua,$(wildcard tests/lua/*.lua)))
+TEST_LUA  := $(sort $(filter-out tests/lua/tap.lua,$(wildcard tests/lua/*.lua))) \
+             $(wildcard tests/parity/run.lua)
 TEST_PATH := tests/lua/?.lua;;
 
 $(BUILD)/tests/c/%.o: tests/c/%.c
