@@ -3,8 +3,7 @@
 local t = require "tap"
 local data = torch.utils.data
 
--- ---- loops
--- ------------------------------------------------------------------------------------------
+-- ---- loops ---------------------------------------------------------------------------------
 local set = data.TensorDataset(torch.arange(6), torch.arange(6.0) * 10)
 local loader = data.DataLoader(set, {batch_size = 2})
 t.is(#loader, 3, "the length is in batches")
@@ -38,8 +37,7 @@ for a, b in data.DataLoader(set, {batch_size = None}) do single[#single + 1] = a
   end
 t.is(single, {0.0, 11.0, 22.0, 33.0, 44.0, 55.0}, "batch_size=None gives samples")
 
--- ---- the short path equals the long one
--- ---------------------------------------------------------------
+-- ---- the short path equals the long one ----------------------------------------------------
 local function epochs(collate_fn, shuffle)
   torch.manual_seed(11)
   local l = data.DataLoader(data.TensorDataset(torch.arange(23), torch.arange(46.0):view(23, 2)),
@@ -55,8 +53,7 @@ local function plain_collate(samples) return data.default_collate(samples) end
 t.is(epochs(nil, true), epochs(plain_collate, true), "shuffled batches equal collated samples")
 t.is(epochs(nil, false), epochs(plain_collate, false), "ordered ones too")
 
--- ---- a user's dataset
--- ------------------------------------------------------------------------------------
+-- ---- a user's dataset ----------------------------------------------------------------------
 local Squares = data.Dataset:class("Squares")
 function Squares:init(n, transform)
   self.n = n
@@ -115,8 +112,7 @@ for k, val in pairs {sampler = {2, 0}, batch_sampler = {{2, 0}}} do
   t.is(got:tolist(), {4, 0}, "a plain list serves as " .. k)
 end
 
--- ---- errors
--- ------------------------------------------------------------------------------------------------
+-- ---- errors --------------------------------------------------------------------------------
 local function bad(options, want, name)
   t.raises(function() data.DataLoader(set, options) end, want, name)
 end

@@ -42,8 +42,7 @@ t.is(tostring(Mine(2, 1)), "Mine(in_features=2, out_features=1, bias=True)",
      "a class made from a layer inherits init and its text")
 t.is(tostring(Net), "<class '__main__.Net'>", "a class has a text")
 
--- ---- attributes
--- -----------------------------------------------------------------------------------
+-- ---- attributes ----------------------------------------------------------------------------
 t.raises(function() return net.fc3 end, "AttributeError: 'Net' object has no attribute 'fc3'",
          "a name that was never set raises")
 local ok, e = pcall(function() return net.fc11 end)
@@ -90,8 +89,7 @@ t.raises(function() return setmetatable({}, getmetatable(net)).fc end,
 t.raises(function() setmetatable({}, getmetatable(net)).fc = nn.ReLU() end,
   "AttributeError: cannot assign module before Module.__init__() call", "but takes no module")
 
--- ---- buffers and registration
--- -------------------------------------------------------------------------
+-- ---- buffers and registration --------------------------------------------------------------
 local b = nn.Module()
 b:register_buffer("running", torch.zeros(2))
 b:register_buffer("hidden", torch.ones(1), {persistent = false})
@@ -118,8 +116,7 @@ t.is(b:get_parameter("sub.0.bias").shape, torch.Size {1}, "get_parameter too")
 t.raises(function() b:get_submodule("sub.7") end, "AttributeError: Sequential has no attribute `7`",
   "a path that leads nowhere")
 
--- ---- shared parts, modes, moves
--- --------------------------------------------------------------------------
+-- ---- shared parts, modes, moves ------------------------------------------------------------
 local shared = nn.Linear(2, 2)
 local twice = nn.Sequential(shared, nn.ReLU(), shared)
 t.is(#twice:parameters(), 2, "a shared module's parameters are counted once")
@@ -152,8 +149,7 @@ t.is(shared.weight.grad, nil, "zero_grad forgets gradients")
 twice:requires_grad_(false)
 t.ok(not shared.weight.requires_grad, "requires_grad_ freezes")
 
--- ---- loops
--- -------------------------------------------------------------------------------------------------
+-- ---- loops ---------------------------------------------------------------------------------
 local pairs_seen = 0
 for a in net:parameters() do
   for c in net:parameters() do pairs_seen = pairs_seen + (a.requires_grad and c.requires_grad and 1

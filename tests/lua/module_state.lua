@@ -4,8 +4,7 @@ local t = require "tap"
 
 local function model() return nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.Linear(3, 1)) end
 
--- ---- saving
--- ---------------------------------------------------------------------------------------
+-- ---- saving --------------------------------------------------------------------------------
 local m = model()
 local sd = m:state_dict()
 t.is(table.concat(sd:keys(), " "), "0.weight 0.bias 1.weight 1.bias 1.running_mean 1.running_var "
@@ -40,8 +39,7 @@ fresh:load_state_dict({weight = given, bias = torch.zeros(1)}, {assign = true})
 t.is(fresh.weight:item(), 3.0, "assign=true takes the tensors themselves")
 t.ok(fresh.weight.requires_grad, "as parameters")
 
--- ---- forward hooks
--- -----------------------------------------------------------------------------------
+-- ---- forward hooks -------------------------------------------------------------------------
 local lin = nn.Linear(1, 1)
 nn.init.ones_(lin.weight)
 nn.init.zeros_(lin.bias)
@@ -68,8 +66,7 @@ t.is(table.concat(order, " "), "first second", "prepend puts a hook first")
 h3:remove()
 h4:remove()
 
--- ---- backward hooks
--- ------------------------------------------------------------------------------------
+-- ---- backward hooks ------------------------------------------------------------------------
 local got
 local hb = lin:register_full_backward_hook(function(mod, grad_in, grad_out)
   got = {grad_in[1]:item(), grad_out[1]:item()}

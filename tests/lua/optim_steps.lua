@@ -4,8 +4,7 @@ local t = require "tap"
 
 local function leaf(...) return torch.tensor({...}, {requires_grad = true}) end
 
--- ---- groups
--- -----------------------------------------------------------------------------------------
+-- ---- groups --------------------------------------------------------------------------------
 local a, b, c = leaf(1.0), leaf(2.0), leaf(3.0)
 local opt = optim.SGD({{params = {a}}, {params = b, lr = 0.5}}, {lr = 0.1, momentum = 0.9})
 t.is(#opt.param_groups, 2, "a group a table")
@@ -31,8 +30,7 @@ t.is(b.grad:item(), 0.0, "zero_grad(false) fills with zeros")
 local named = optim.Adam({{"a", leaf(1.0)}, {"b", leaf(1.0)}})
 t.is(#named.param_groups[1].params, 2, "named parameters are taken too")
 
--- ---- closure, steps, tensors as options
--- ----------------------------------------------------------------
+-- ---- closure, steps, tensors as options ----------------------------------------------------
 local w = leaf(1.0)
 local adam = optim.Adam({w}, {lr = 0.1})
 local loss = adam:step(function()
@@ -50,8 +48,7 @@ by_tensor.param_groups[1].params[1].grad = torch.ones(1)
 by_tensor:step()
 t.is(by_tensor.param_groups[1].params[1]:item(), 0.5, "lr may be a tensor")
 
--- ---- saving
--- ------------------------------------------------------------------------------------------------
+-- ---- saving --------------------------------------------------------------------------------
 local function run(steps, o, p)
   for _ = 1, steps do
     o:zero_grad()
@@ -75,8 +72,7 @@ t.raises(function()
   optim.Adam({{params = {leaf(1.0)}}, {params = {leaf(2.0)}}}):load_state_dict(o1:state_dict())
 end, "ValueError: loaded state dict has a different number of parameter groups", "groups too")
 
--- ---- errors
--- -------------------------------------------------------------------------------------------------
+-- ---- errors --------------------------------------------------------------------------------
 t.raises(function() optim.SGD({}) end, "ValueError: optimizer got an empty parameter list",
   "no parameters")
 t.raises(function() optim.SGD(leaf(1.0)) end, "TypeError: params argument given to the optimizer "

@@ -19,8 +19,7 @@ local function header(...) -- dims
   return table.concat(parts)
 end
 
--- ---- idx
--- --------------------------------------------------------------------------------------------
+-- ---- idx -----------------------------------------------------------------------------------
 local read = dlrepl._read_idx
 local good = write("good", header(2, 3) .. "\1\2\3\4\5\255")
 t.is(read(good):tolist(), {{1, 2, 3}, {4, 5, 255}}, "a plain idx file")
@@ -60,8 +59,7 @@ t.raises(function() read(folder .. "/absent") end, "OSError: [Errno 2] No such f
 t.raises(function() read(folder) end, "OSError: [Errno 21] Is a directory: '" .. folder .. "'",
   "a folder")
 
--- ---- datasets
--- ------------------------------------------------------------------------------------------
+-- ---- datasets ------------------------------------------------------------------------------
 for _, part in ipairs {"train", "t10k"} do
   write(part .. "-images-idx3-ubyte", header(2, 2, 2) .. "\0\51\102\255\1\2\3\4")
   write(part .. "-labels-idx1-ubyte", header(2) .. "\9\0")
@@ -99,8 +97,7 @@ t.raises(function() T.Normalize({0.5}, {1.0})(torch.ones(1, 2, 2, {dtype = torch
 t.raises(function() T.ToTensor()("x") end,
   "TypeError: pic should be PIL Image or ndarray. Got <class 'str'>", "ToTensor wants an image")
 
--- ---- progress
--- -------------------------------------------------------------------------------------------
+-- ---- progress ------------------------------------------------------------------------------
 local log = folder .. "/log"
 local out = assert(io.open(log, "w"))
 local sum = 0

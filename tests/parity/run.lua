@@ -11,8 +11,7 @@ local json = require "dlrepl.json"
 
 local here = arg and arg[0]:match("^(.*)/[^/]*$") or "tests/parity"
 
--- ---- comparing
--- ------------------------------------------------------------------------------------
+-- ---- comparing -----------------------------------------------------------------------------
 
 local function fold(text)
   return (text:gsub("[ \t]+", " "):gsub(" ?\n ?", "\n"):gsub("%s+$", ""))
@@ -56,8 +55,7 @@ local function agree(got, want)
   return true
 end
 
--- ---- running
--- ----------------------------------------------------------------------------------------
+-- ---- running -------------------------------------------------------------------------------
 
 -- The text that a program prints, or nil and the error.
 local function run(code)

@@ -10,8 +10,7 @@ local F = require "torch.nn.functional"
 local torch, raise = core.torch, core.raise
 local M = {}
 
--- ---- no options, or only `inplace`
--- ---------------------------------------------------------------
+-- ---- no options, or only `inplace` ---------------------------------------------------------
 
 for name, fn in pairs {Sigmoid = F.sigmoid, Tanh = F.tanh, LogSigmoid = F.logsigmoid,
                        Softsign = F.softsign, Tanhshrink = F.tanhshrink} do
@@ -34,8 +33,7 @@ for name, fn in pairs {SiLU = "silu", Mish = "mish", SELU = "selu", Hardswish = 
   })
 end
 
--- ---- with numbers
--- -----------------------------------------------------------------------------------
+-- ---- with numbers --------------------------------------------------------------------------
 
 -- name, parameters, F function, arguments in order, repr
 local rows = {
@@ -111,8 +109,7 @@ function M.PReLU.reset_parameters(self)
   torch.no_grad(function() self.weight:fill_(self._start) end)
 end
 
--- ---- dropout
--- -------------------------------------------------------------------------------------------
+-- ---- dropout -------------------------------------------------------------------------------
 
 local function probability(_, p)
   if p < 0 or p > 1 then

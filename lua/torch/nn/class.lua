@@ -173,8 +173,7 @@ function M.adopt(self)
   end
 end
 
--- ---- calling, printing
--- ----------------------------------------------------------------------------
+-- ---- calling, printing ---------------------------------------------------------------------
 
 local function make_call(class)
   return function(self, ...)

@@ -15,8 +15,7 @@ local raise, is_module = core.raise, class.is_module
 local None = core.None
 local M = {}
 
--- ---- what lists of modules share
--- ---------------------------------------------------------------------
+-- ---- what lists of modules share -----------------------------------------------------------
 
 -- The children as a plain list from 1.
 local function items(self) return self._modules:values() end
@@ -137,8 +136,7 @@ local function sequence(cls)
   end
 end
 
--- ---- Sequential
--- -----------------------------------------------------------------------------------------
+-- ---- Sequential ----------------------------------------------------------------------------
 
 M.Sequential = Module:class("Sequential")
 sequence(M.Sequential)
@@ -177,8 +175,7 @@ end
 -- A slice keeps the names of its modules.
 function M.Sequential._like(_, pairs_list) return M.Sequential(odict.new(pairs_list)) end
 
--- ---- ModuleList
--- ------------------------------------------------------------------------------------------
+-- ---- ModuleList ----------------------------------------------------------------------------
 
 M.ModuleList = Module:class("ModuleList")
 sequence(M.ModuleList)
@@ -216,8 +213,7 @@ function M.ModuleList._child_lines(self)
   return lines
 end
 
--- ---- ModuleDict
--- --------------------------------------------------------------------------------------------
+-- ---- ModuleDict ----------------------------------------------------------------------------
 
 M.ModuleDict = Module:class("ModuleDict")
 
@@ -254,8 +250,7 @@ function M.ModuleDict.pop(self, k)
   return m
 end
 
--- ---- parameters in a row
--- -------------------------------------------------------------------------------------
+-- ---- parameters in a row -------------------------------------------------------------------
 
 local function to_parameter(v)
   return core.is_tensor(v) and not core.is_parameter(v) and core.parameter(v) or v

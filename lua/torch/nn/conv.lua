@@ -128,8 +128,7 @@ end
 define_conv("Conv1d", 1, core.ops.conv1d)
 define_conv("Conv2d", 2, core.ops.conv2d)
 
--- ---- pools
--- ------------------------------------------------------------------------------------------
+-- ---- pools ---------------------------------------------------------------------------------
 
 local function stride_is_kernel(self, kernel, stride)
   if stride == nil then self.stride = kernel end
@@ -179,8 +178,7 @@ for name, pool in pairs {AdaptiveAvgPool1d = F.adaptive_avg_pool1d,
   })
 end
 
--- ---- padding
--- ------------------------------------------------------------------------------------------
+-- ---- padding -------------------------------------------------------------------------------
 
 local function define_pad(name, sides, mode, with_value)
   M[name] = layer(name, "int2 padding" .. (with_value and ", number value" or ""), {

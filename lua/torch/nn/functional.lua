@@ -13,8 +13,7 @@ local args = require "dlrepl.args"
 local torch, raise, None, ops = core.torch, core.raise, core.None, core.ops
 local F = F
 
--- ---- activations
--- ----------------------------------------------------------------------------------
+-- ---- activations ---------------------------------------------------------------------------
 
 local function reads_inplace(opt)
   return opt == true or (type(opt) == "table" and getmetatable(opt) == nil and opt.inplace == true)
@@ -92,8 +91,7 @@ function F.gumbel_softmax(...)
   return one - soft:detach() + soft
 end
 
--- ---- linear maps
--- -------------------------------------------------------------------------------------
+-- ---- linear maps ---------------------------------------------------------------------------
 
 -- y[…, o] = sum_ij x1[…, i] weight[o, i, j] x2[…, j] + bias[o]
 function F.bilinear(x1, x2, weight, bias)
@@ -114,8 +112,7 @@ function F.bilinear(x1, x2, weight, bias)
   return bias and y + bias or y
 end
 
--- ---- convolution with padding by name
--- ------------------------------------------------------------------
+-- ---- convolution with padding by name ------------------------------------------------------
 
 local function each(v, n) -- one integer stands for n
   if type(v) == "table" then return v end
@@ -147,19 +144,17 @@ for n = 1, 2 do
   local read = args(name .. "(any input, any weight, any bias=None, any stride=1, any padding=0, "
                     .. "any dilation=1, any groups=1)")
   F[name] = function(x, weight, ...)
-    local a = select(select("#", ...), ...)
-    local fifth = select("#", ...) >= 3 and select(3, ...) or nil
-    if type(fifth) ~= "string" and not (type(a) == "table" and type(a.padding) == "string") then
-      return plain(x, weight, ...)
-    end
+    local given = {...}
+    local last = given[select("#", ...)]
+    local named = args.is_keywords(last) and type(last.padding) == "string"
+    if not named and type(given[3]) ~= "string" then return plain(x, weight, ...) end
     local _, w, bias, stride, padding, dilation, groups = read(x, weight, ...)
     x, padding = named_padding(x, n, w, stride, padding, dilation)
     return plain(x, w, bias or None, stride, padding, dilation, groups)
   end
 end
 
--- ---- pools
--- ---------------------------------------------------------------------------------------------
+-- ---- pools ---------------------------------------------------------------------------------
 
 local read_max2 = args("max_pool2d(any input, any kernel_size, any stride=None, any padding=0, "
                        .. "any dilation=1, bool ceil_mode=False, bool return_indices=False)")
@@ -174,23 +169,17 @@ end
 -- None in output_size keeps the input's size there.
 local adaptive = ops.adaptive_avg_pool2d
 function F.adaptive_avg_pool2d(x, size, ...)
-  if type(size) == "table" then
-    local given = size.output_size or size
-    if type(given) == "table" then
-      local full = {given[1], given[2]}
-      for i = 1, 2 do
-        if rawequal(full[i], None) then full[i] = x:size(i - 3) end
-      end
-      size = full
-    else
-      size = given
-    end
+  local given = size
+  if args.is_keywords(size) then given = size.output_size end
+  if type(given) ~= "table" or #given ~= 2 then return adaptive(x, size, ...) end
+  local full = {given[1], given[2]}
+  for i = 1, 2 do
+    if rawequal(full[i], None) then full[i] = x:size(i - 3) end
   end
-  return adaptive(x, size, ...)
+  return adaptive(x, full, ...)
 end
 
--- ---- one-dimensional pools, through the two-dimensional ones
--- ------------------------------------------
+-- ---- one-dimensional pools, through the two-dimensional ones -------------------------------
 
 local function first(v) return type(v) == "table" and v[1] or v end
 
@@ -218,8 +207,7 @@ function F.adaptive_avg_pool1d(x, size)
   return F.adaptive_avg_pool2d(x:unsqueeze(-2), {1, first(size)}):squeeze({-2})
 end
 
--- ---- losses that are a few ops
--- -------------------------------------------------------------------------
+-- ---- losses that are a few ops -------------------------------------------------------------
 
 local function reduce(x, reduction)
   if reduction == "mean" then return x:mean()

@@ -73,8 +73,7 @@ function Module.add_module(self, name, module)
 end
 Module.register_module = Module.add_module
 
--- ---- walks
--- -----------------------------------------------------------------------------------------
+-- ---- walks ---------------------------------------------------------------------------------
 
 -- Appends {name, module} pairs, parents first; `seen` drops repeats unless it is false.
 local function walk(self, prefix, seen, out)
@@ -190,8 +189,7 @@ Module.get_parameter = get_member("_parameters", "an nn.Parameter")
 Module.get_buffer = get_member("_buffers", "a buffer")
 function Module._get_class(self) return getmetatable(self).module_class end
 
--- ---- modes and moves
--- ----------------------------------------------------------------------------------
+-- ---- modes and moves -----------------------------------------------------------------------
 
 local read_train = args "Module.train(any mode=True)"
 function Module.train(self, ...)

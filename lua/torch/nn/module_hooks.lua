@@ -121,8 +121,7 @@ local function run_backward_hooks(self, hooks, grad_in, grad_out)
   return result
 end
 
--- ---- a call with hooks
--- -----------------------------------------------------------------------------
+-- ---- a call with hooks ---------------------------------------------------------------------
 
 local function run_pre(self, hooks, packed)
   for _, entry in ipairs(hooks.pre) do

@@ -80,8 +80,7 @@ define_batch_norm("BatchNorm2d", function(_, x)
   end
 end)
 
--- ---- norms over the last dimensions
--- -----------------------------------------------------------------
+-- ---- norms over the last dimensions --------------------------------------------------------
 
 local function as_list(shape)
   if type(shape) ~= "table" then return {shape} end

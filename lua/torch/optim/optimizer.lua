@@ -16,8 +16,7 @@ local torch, raise, None = core.torch, core.raise, core.None
 
 local Optimizer = {__name__ = "Optimizer"}
 
--- ---- state of one parameter: `step` reads as the float32 tensor PyTorch keeps there
--- ----------------
+-- ---- state of one parameter: `step` reads as the float32 tensor PyTorch keeps there --------
 
 local COUNT = {}
 local state_meta = {__name = "dict"}
@@ -64,8 +63,7 @@ function Optimizer._next_step(_, s)
   return n
 end
 
--- ---- making
--- ---------------------------------------------------------------------------------------
+-- ---- making --------------------------------------------------------------------------------
 
 local meta_of = {}
 
@@ -199,8 +197,7 @@ function Optimizer._option(group, k)
   return v
 end
 
--- ---- steps
--- -------------------------------------------------------------------------------------------
+-- ---- steps ---------------------------------------------------------------------------------
 
 -- zero_grad(set_to_none=true)
 function Optimizer.zero_grad(self, set_to_none)
@@ -222,8 +219,7 @@ function Optimizer.step(self, closure)
   return loss
 end
 
--- ---- saving
--- ---------------------------------------------------------------------------------------------
+-- ---- saving --------------------------------------------------------------------------------
 
 local function copy_group(group, first)
   local copy, indices = odict.dict(), list.new({})
@@ -293,8 +289,7 @@ function Optimizer.load_state_dict(self, saved)
   end
 end
 
--- ---- printing
--- ------------------------------------------------------------------------------------------------
+-- ---- printing ------------------------------------------------------------------------------
 
 function Optimizer.__repr__(self)
   local lines = {self.__name__ .. " ("}

@@ -98,8 +98,7 @@ function DataLoader.len(self)
   return #self.sampler
 end
 
--- ---- one sample, one batch
--- -----------------------------------------------------------------------
+-- ---- one sample, one batch -----------------------------------------------------------------
 
 local function fetch(dataset, i)
   if class.of(dataset) then return class.sample(dataset:getitem(i)) end
@@ -154,8 +153,7 @@ local function from_iterable(self)
   end
 end
 
--- ---- the short path: whole batches out of a TensorDataset
--- ------------------------------------------
+-- ---- the short path: whole batches out of a TensorDataset ----------------------------------
 
 local function is_plain(self)
   local d, b = self.dataset, self.batch_sampler
@@ -203,8 +201,7 @@ local function plain(self)
   end
 end
 
--- ---- epochs
--- -------------------------------------------------------------------------------------------
+-- ---- epochs --------------------------------------------------------------------------------
 
 -- A function that gives the next batch of a new epoch, nil at its end.
 function DataLoader.iter(self)
