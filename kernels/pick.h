@@ -39,16 +39,18 @@ static inline uint64_t dl_key(dl_dtype d, const void *p) {
 }
 
 /* Read a line of n elements, `step` bytes apart; reversed keys sort the largest first. */
-static inline void dl_pick_read(dl_pick *v, dl_dtype d, const char *p, int64_t step, int64_t n, bool reversed) {
+static inline void dl_pick_read(dl_pick *v, dl_dtype d, const char *p, int64_t step, int64_t n,
+                                bool reversed) {
   uint64_t flip = reversed ? UINT64_MAX : 0;
   if (d == DL_F32) {
-    for (int64_t i = 0; i < n; i++, p += step) v[i] = (dl_pick){dl_key_f32(*(const uint32_t *)p) ^ flip, i};
+    for (int64_t i = 0; i < n; i++, p += step)
+      v[i] = (dl_pick){dl_key_f32(*(const uint32_t *)p) ^ flip, i};
     return;
   }
   for (int64_t i = 0; i < n; i++, p += step) v[i] = (dl_pick){dl_key(d, p) ^ flip, i};
 }
 
-/* ---- stable sort ------------------------------------------------------------------------------- */
+/* ---- stable sort ----------------------------------------------------------------- */
 static inline void dl_pick_insertion(dl_pick *v, int64_t n) {
   for (int64_t i = 1; i < n; i++) {
     dl_pick x = v[i];
@@ -85,7 +87,7 @@ static inline void dl_pick_sort(dl_pick *v, dl_pick *tmp, int64_t n) {
   if (from != v) memcpy(v, from, (size_t)n * sizeof *v);
 }
 
-/* ---- heaps ----------------------------------------------------------------------------------------- */
+/* ---- heaps ----------------------------------------------------------------------- */
 static inline bool dl_pick_less(dl_pick a, dl_pick b) { return a.key < b.key; }
 static inline void dl_pick_swap(dl_pick *a, dl_pick *b) { dl_pick t = *a; *a = *b; *b = t; }
 
@@ -129,7 +131,7 @@ static inline void dl_heap_sort(dl_pick *v, int64_t n) {
   }
 }
 
-/* ---- partition, nth_element, sort ---------------------------------------------------------------------- */
+/* ---- partition, nth_element, sort ------------------------------------------------ */
 static inline int dl_log2(int64_t n) { return 63 - __builtin_clzll((unsigned long long)n); }
 
 static inline dl_pick *dl_pick_median3(dl_pick *a, dl_pick *b, dl_pick *c) {

@@ -9,18 +9,21 @@
 
 #include "walk.h"
 
-static inline void dl_row_copy(size_t es, char *d, int64_t ds, const char *s, int64_t ss, int64_t n) {
+static inline void dl_row_copy(size_t es, char *d, int64_t ds, const char *s, int64_t ss,
+                               int64_t n) {
   if (ds == 1 && ss == 1) {
     memcpy(d, s, (size_t)n * es);
     return;
   }
-  for (int64_t i = 0; i < n; i++, d += ds * (int64_t)es, s += ss * (int64_t)es) dl_elem_copy(d, s, es);
+  for (int64_t i = 0; i < n; i++, d += ds * (int64_t)es, s += ss * (int64_t)es)
+    dl_elem_copy(d, s, es);
 }
 
-#define DL_ROW_ADD(type, expr)                                                       \
-  for (int64_t i = 0; i < n; i++, d += ds * (int64_t)sizeof(type), s += ss * (int64_t)sizeof(type)) { \
-    type a = *(const type *)d, b = *(const type *)s;                                 \
-    *(type *)d = (type)(expr);                                                       \
+#define DL_ROW_ADD(type, expr)                                                  \
+  for (int64_t i = 0; i < n;                                                    \
+       i++, d += ds * (int64_t)sizeof(type), s += ss * (int64_t)sizeof(type)) { \
+    type a = *(const type *)d, b = *(const type *)s;                            \
+    *(type *)d = (type)(expr);                                                  \
   }
 
 /* d += alpha * s; 16-bit floats add in float and round each time, bool adds as or. */
@@ -46,7 +49,8 @@ static inline void dl_row_add(dl_dtype t, char *d, int64_t ds, const char *s, in
   }
 }
 
-/* Join neighbouring dims that both operands step over evenly; returns the new number of dims (>= 1). */
+/* Join neighbouring dims that both operands step over evenly; returns the new number of dims (>=
+ * 1). */
 static inline int dl_merge_dims(int nd, int64_t *size, int64_t *a, int64_t *b) {
   int n = 0;
   for (int d = 0; d < nd; d++) {

@@ -94,7 +94,8 @@ static inline int64_t dl_view_count_nonzero(const dl_view *v) {
   size_t size = dl_view_esize(v);
   int64_t n = 0;
   if (dl_view_contig(v)) {
-    for (int64_t i = 0; i < v->numel; i++) n += dl_elem_nonzero(v->data + (size_t)i * size, size, is_float);
+    for (int64_t i = 0; i < v->numel; i++)
+      n += dl_elem_nonzero(v->data + (size_t)i * size, size, is_float);
     return n;
   }
   dl_walk w;

@@ -8,7 +8,7 @@
 
 #include "walk.h"
 
-/* ---- fills ------------------------------------------------------------------------------- */
+/* ---- fills ----------------------------------------------------------------------- */
 typedef struct { char *data; size_t size; uint64_t bits; } fill_job;
 
 static void fill_run(void *ctx, int64_t lo, int64_t hi) {
@@ -80,7 +80,7 @@ DL_KERNEL(fill_) {
   return fill_view(&c->out[0], &elem);
 }
 
-/* ---- sequences ---------------------------------------------------------------------------- */
+/* ---- sequences ------------------------------------------------------------------- */
 /* A value rounded to what dtype d can hold, as a double. */
 static double held(dl_dtype d, double x) {
   uint64_t elem = 0;
@@ -90,8 +90,8 @@ static double held(dl_dtype d, double x) {
   return dl_elem_get_f64(d, &elem);
 }
 
-/* PyTorch computes two vectors of 32 bytes at a time: each starts at its own rounded base, the rest is
- * computed one by one. */
+/* PyTorch computes two vectors of 32 bytes at a time: each starts at its own rounded base, the rest
+ * is computed one by one. */
 static void arange_float(const dl_view *v, double start, double step) {
   dl_dtype d = (dl_dtype)v->dtype;
   size_t size = dl_view_esize(v);
@@ -133,7 +133,8 @@ DL_KERNEL(arange_end) {
   return arange_fill(c, &zero, &one);
 }
 
-/* Ends are rounded to the dtype; the step lives in double for float64 and integers, else in float. */
+/* Ends are rounded to the dtype; the step lives in double for float64 and integers, else in
+ * float. */
 typedef struct { double start, end, step; int64_t n; bool narrow; } line;
 
 static line line_of(const dl_kcall *c, bool int_step_narrow) {
@@ -178,7 +179,8 @@ DL_KERNEL(logspace) {
   line l = line_of(c, true);
   double base = dl_arg_f(&c->arg[3]);
   for (int64_t i = 0; i < l.n; i++)
-    dl_elem_set_f64((dl_dtype)v->dtype, v->data + i * (int64_t)size, pow(base, line_at(&l, i, false)));
+    dl_elem_set_f64((dl_dtype)v->dtype, v->data + i * (int64_t)size,
+                    pow(base, line_at(&l, i, false)));
   return DL_OK;
 }
 
@@ -192,7 +194,7 @@ DL_KERNEL(eye) {
   return DL_OK;
 }
 
-/* ---- copies --------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------- */
 DL_KERNEL(clone) { dl_copy_view(&c->out[0], &c->in[0]); return DL_OK; }
 DL_KERNEL(_to_copy) { dl_copy_view(&c->out[0], &c->in[0]); return DL_OK; }
 

@@ -8,7 +8,10 @@
 typedef struct lane { int64_t size[DL_MAXDIM], stride[DL_MAXDIM]; char *data; size_t es; } lane;
 
 static lane lane_of(const dl_view *v) {
-  lane l = {.size = {1}, .stride = {1}, .data = v->data, .es = v->dtype == DL_NODTYPE ? 0 : dl_view_esize(v)};
+  lane l = {.size = {1},
+            .stride = {1},
+            .data = v->data,
+            .es = v->dtype == DL_NODTYPE ? 0 : dl_view_esize(v)};
   for (int d = 0; d < v->ndim; d++) {
     l.size[d] = v->size[d];
     l.stride[d] = v->stride[d];
@@ -19,8 +22,9 @@ static lane lane_of(const dl_view *v) {
 static int rank_of(const dl_view *idx) { return idx->ndim ? idx->ndim : 1; }
 
 static dl_status out_of_bounds(int64_t i, int dim, int64_t n) {
-  return dl_fail(DL_RuntimeError, DL_E_INDEX, "index %lld is out of bounds for dimension %d with size %lld",
-                 (long long)i, dim, (long long)n);
+  return dl_fail(DL_RuntimeError, DL_E_INDEX,
+                 "index %lld is out of bounds for dimension %d with size %lld", (long long)i, dim,
+                 (long long)n);
 }
 
 static dl_status check_all(const dl_view *idx, int dim, int64_t n) {
@@ -126,21 +130,32 @@ static dl_status write_lines(dl_kcall *c, const dl_view *src, bool add) {
 /* A number (or a 0-dim tensor of another dtype) is converted once and read with stride 0. */
 DL_KERNEL(scatter) {
   const dl_view *src = &c->in[2];
-  if (!dl_arg_is_num(&c->arg[3]) && src->dtype == c->out[0].dtype) return write_lines(c, src, false);
+  if (!dl_arg_is_num(&c->arg[3]) && src->dtype == c->out[0].dtype)
+    return write_lines(c, src, false);
   uint64_t elem = 0;
   const int64_t still[DL_MAXDIM] = {0};
   dl_dtype d = (dl_dtype)c->out[0].dtype;
-  if (dl_dtype_is_float((dl_dtype)src->dtype)) dl_elem_set_f64(d, &elem, dl_elem_get_f64((dl_dtype)src->dtype, src->data));
+  if (dl_dtype_is_float((dl_dtype)src->dtype))
+    dl_elem_set_f64(d, &elem, dl_elem_get_f64((dl_dtype)src->dtype, src->data));
   else dl_elem_set_i64(d, &elem, dl_elem_get_i64((dl_dtype)src->dtype, src->data));
-  dl_view one = {.data = (char *)&elem, .dtype = (uint8_t)d, .ndim = c->in[1].ndim, .numel = c->in[1].numel,
-                 .size = c->in[1].size, .stride = still};
+  dl_view one = {.data = (char *)&elem,
+                 .dtype = (uint8_t)d,
+                 .ndim = c->in[1].ndim,
+                 .numel = c->in[1].numel,
+                 .size = c->in[1].size,
+                 .stride = still};
   return write_lines(c, &one, false);
 }
 
 DL_KERNEL(scatter_add) { return write_lines(c, &c->in[2], true); }
 
-/* ---- searchsorted -------------------------------------------------------------------------------------- */
-typedef struct { const dl_view *seq, *val; int64_t n, per; bool right, exact; int64_t *out; } search;
+/* ---- searchsorted ---------------------------------------------------------------- */
+typedef struct {
+  const dl_view *seq, *val;
+  int64_t n, per;
+  bool right, exact;
+  int64_t *out;
+} search;
 
 static bool goes_right(const search *s, int64_t mid, int64_t v) {
   const char *a = s->seq->data + (size_t)mid * dl_view_esize(s->seq);
@@ -170,8 +185,12 @@ static void search_run(void *ctx, int64_t lo, int64_t hi) {
 /* Rows of the sequence go with rows of the values; a 1-dim sequence serves all values. */
 DL_KERNEL(searchsorted) {
   const dl_view *seq = &c->in[0], *val = &c->in[1];
-  search s = {.seq = seq, .val = val, .n = seq->size[seq->ndim - 1], .right = c->arg[2].i,
-              .exact = !dl_dtype_is_float((dl_dtype)seq->dtype) && !dl_dtype_is_float((dl_dtype)val->dtype),
+  search s = {.seq = seq,
+              .val = val,
+              .n = seq->size[seq->ndim - 1],
+              .right = c->arg[2].i,
+              .exact = !dl_dtype_is_float((dl_dtype)seq->dtype) &&
+                       !dl_dtype_is_float((dl_dtype)val->dtype),
               .out = (int64_t *)c->out[0].data};
   if (seq->ndim > 1) s.per = val->size[val->ndim - 1];
   return dl_parallel(c->out[0].numel, 1024, search_run, &s);

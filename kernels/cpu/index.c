@@ -2,9 +2,9 @@
  *
  * For dispatch: index, index_put, index_select, index_add, index_copy, index_fill, nonzero.
  * All are one engine. The index tensors of a call are broadcast together to nb places; each place
- * names an offset in the indexed tensor (the "far" side). The other dims of the far side are split in
- * those before the indexed ones ("outer") and those after ("block"). The near side (result or values)
- * is laid out outer x places x block.
+ * names an offset in the indexed tensor (the "far" side). The other dims of the far side are split
+ * in those before the indexed ones ("outer") and those after ("block"). The near side (result or
+ * values) is laid out outer x places x block.
  *
  * INVARIANT  Every index is checked before the first element is written. */
 #include "rows.h"
@@ -39,7 +39,7 @@ static void engine_end(engine *e) {
   }
 }
 
-/* ---- moving ------------------------------------------------------------------------------------- */
+/* ---- moving ---------------------------------------------------------------------- */
 static void move_row(const engine *e, char *d, int64_t ds, const char *s, int64_t ss, int64_t n) {
   if (e->what == ADD) dl_row_add(e->dtype, d, ds, s, ss, n, e->alpha, e->times);
   else dl_row_copy(dl_dtype_size(e->dtype), d, ds, s, ss, n);
@@ -62,7 +62,8 @@ static void move_block(const engine *e, int64_t a, int64_t b) {
   dl_walk_add(&w, e->n_block, to->block, last);
   dl_walk_add(&w, e->n_block, from->block, last);
   for (; w.left > 0; dl_walk_next(&w))
-    move_row(e, d + w.off[0] * es, to->block[last], s + w.off[1] * es, from->block[last], e->block[last]);
+    move_row(e, d + w.off[0] * es, to->block[last], s + w.off[1] * es, from->block[last],
+             e->block[last]);
 }
 
 /* Blocks of one element and no outer dims: nothing but the places. */
@@ -109,13 +110,16 @@ static dl_status engine_run(engine *e) {
   return DL_OK;
 }
 
-/* ---- places ---------------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------- */
 typedef struct bounds { bool wraps; dl_class cls; const char *format; } bounds;
-static const bounds as_subscript = {true, DL_IndexError, "index %lld is out of bounds for dimension %d with size %lld"};
+static const bounds as_subscript = {true, DL_IndexError,
+                                    "index %lld is out of bounds for dimension %d with size %lld"};
 static const bounds as_select = {false, DL_IndexError, "index out of range in self"};
-static const bounds as_add = {false, DL_RuntimeError, "index %lld is out of bounds for dimension %d with size %lld"};
-static const bounds as_copy = {false, DL_IndexError,
-                               "index_copy_(): index %lld is out of bounds for dimension %d with size %lld"};
+static const bounds as_add = {false, DL_RuntimeError,
+                              "index %lld is out of bounds for dimension %d with size %lld"};
+static const bounds as_copy =
+    {false, DL_IndexError,
+     "index_copy_(): index %lld is out of bounds for dimension %d with size %lld"};
 
 static dl_status out_of_bounds(const bounds *b, int64_t i, int dim, int64_t n) {
 #pragma GCC diagnostic push
@@ -125,8 +129,8 @@ static dl_status out_of_bounds(const bounds *b, int64_t i, int dim, int64_t n) {
 }
 
 /* Add index * stride of one index tensor, broadcast to the common shape, to far.place. */
-static dl_status add_places(engine *e, const dl_view *idx, const bounds *b, int nb, const int64_t *shape,
-                            int dim, int64_t n, int64_t far_stride) {
+static dl_status add_places(engine *e, const dl_view *idx, const bounds *b, int nb,
+                            const int64_t *shape, int dim, int64_t n, int64_t far_stride) {
   int64_t stride[DL_MAXDIM] = {0}, at = 0;
   int lead = nb - idx->ndim;
   for (int d = 0; d < nb; d++)
@@ -167,7 +171,7 @@ static dl_status alloc_places(engine *e, int nb, const int64_t *shape) {
   return DL_OK;
 }
 
-/* ---- subscripts: several index tensors, some of them masks --------------------------------------------- */
+/* ---- subscripts: several index tensors, some of them masks ----------------------- */
 typedef struct subscript {
   int n;                         /* index tensors, one an indexed dim */
   dl_view idx[DL_MAXDIM];
@@ -179,7 +183,8 @@ typedef struct subscript {
 
 static const int64_t one_stride = 1;
 
-/* Call-free listing of the places that are not zero: coordinate d of the k-th is out[k * row + d * col]. */
+/* Call-free listing of the places that are not zero: coordinate d of the k-th is out[k * row + d
+ * * col]. */
 static void list_nonzero(const dl_view *v, int64_t *out, int64_t row, int64_t col) {
   size_t es = dl_view_esize(v);
   bool is_float = dl_dtype_is_float((dl_dtype)v->dtype);
@@ -208,8 +213,12 @@ static dl_status expand_mask(engine *e, subscript *s, const dl_view *mask, int d
   for (int d = 0; d < mask->ndim; d++) {
     s->length[s->n] = count;
     s->dim[s->n] = dim + d;
-    s->idx[s->n] = (dl_view){.data = (char *)mem + (size_t)(d * count) * sizeof(int64_t), .dtype = DL_I64,
-                             .ndim = 1, .numel = count, .size = &s->length[s->n], .stride = &one_stride};
+    s->idx[s->n] = (dl_view){.data = (char *)mem + (size_t)(d * count) * sizeof(int64_t),
+                             .dtype = DL_I64,
+                             .ndim = 1,
+                             .numel = count,
+                             .size = &s->length[s->n],
+                             .stride = &one_stride};
     s->n++;
   }
   return DL_OK;
@@ -248,8 +257,8 @@ static dl_status read_subscript(engine *e, subscript *s, const dl_view *list, in
 
 /* Split the far dims around the indexed ones; near strides follow the result's layout
  * (places come first when the indexed dims are not neighbours). near: of the result's shape. */
-static void split_dims(engine *e, const subscript *s, const dl_view *far, const int64_t *near_stride,
-                       int64_t *place_stride) {
+static void split_dims(engine *e, const subscript *s, const dl_view *far,
+                       const int64_t *near_stride, int64_t *place_stride) {
   bool joined = true;
   for (int k = 1; k < s->n; k++) joined = joined && s->dim[k] == s->dim[k - 1] + 1;
   int before = joined && s->n ? s->dim[0] : 0, r = 0, place_at = joined ? before : 0;
@@ -284,8 +293,9 @@ static dl_status subscript_run(engine *e, dl_kcall *c, const dl_view *far, int64
   for (int k = 0; k < s.n; k++) {
     if (far->size[s.dim[k]] == 0 && e->n_places)
       return dl_fail(DL_IndexError, DL_E_INDEX, "index is out of bounds for dimension with size 0");
-    if (numel) DL_TRY(add_places(e, &s.idx[k], &as_subscript, s.nb, s.shape, s.dim[k], far->size[s.dim[k]],
-                                 far->stride[s.dim[k]]));
+    if (numel)
+      DL_TRY(add_places(e, &s.idx[k], &as_subscript, s.nb, s.shape, s.dim[k], far->size[s.dim[k]],
+                        far->stride[s.dim[k]]));
   }
   near_places(e, s.nb, s.shape, place_stride);
   return engine_run(e);
@@ -300,11 +310,13 @@ DL_KERNEL(index) {
   return st;
 }
 
-/* Strides of `v` broadcast to the shape of the indexed result: its dims are those of far outside the
- * index, with the common shape put in their place. Only its ndim is needed, and where v has size 1. */
+/* Strides of `v` broadcast to the shape of the indexed result: its dims are those of far outside
+ * the index, with the common shape put in their place. Only its ndim is needed, and where v has
+ * size 1. */
 static void spread_strides(const dl_view *v, int ndim, int64_t *stride) {
   int lead = ndim - v->ndim;
-  for (int d = 0; d < ndim; d++) stride[d] = d < lead || v->size[d - lead] == 1 ? 0 : v->stride[d - lead];
+  for (int d = 0; d < ndim; d++)
+    stride[d] = d < lead || v->size[d - lead] == 1 ? 0 : v->stride[d - lead];
 }
 
 /* c->dims holds the number of dims of the indexed result. */
@@ -329,12 +341,12 @@ DL_KERNEL(index_put) {
   return st;
 }
 
-/* ---- one index vector along one dim --------------------------------------------------------------------- */
+/* ---- one index vector along one dim ---------------------------------------------- */
 static int wrapped(int64_t dim, int ndim) { return (int)(dim < 0 ? dim + (ndim ? ndim : 1) : dim); }
 
 /* near has far's shape but for size[dim] = number of indices; 0-dim views count as one row. */
-static dl_status vector_run(engine *e, const dl_view *far, const dl_view *idx, int dim, const bounds *b,
-                            const int64_t *near_stride) {
+static dl_status vector_run(engine *e, const dl_view *far, const dl_view *idx, int dim,
+                            const bounds *b, const int64_t *near_stride) {
   int64_t n = far->ndim ? far->size[dim] : 1, fs = far->ndim ? far->stride[dim] : 1;
   int64_t ns = far->ndim ? near_stride[dim] : 1;
   DL_TRY(alloc_places(e, 1, &idx->numel));
@@ -358,7 +370,8 @@ DL_KERNEL(index_select) {
   engine e = {.dtype = (dl_dtype)x->dtype, .what = PICK};
   e.far.data = x->data;
   e.near.data = c->out[0].data;
-  dl_status st = vector_run(&e, x, &c->in[1], wrapped(c->arg[1].i, x->ndim), &as_select, c->out[0].stride);
+  dl_status st =
+      vector_run(&e, x, &c->in[1], wrapped(c->arg[1].i, x->ndim), &as_select, c->out[0].stride);
   engine_end(&e);
   return st;
 }
@@ -398,7 +411,7 @@ DL_KERNEL(index_fill) {
   return write_rows(c, &e, (const char *)&elem, still, &as_subscript);
 }
 
-/* ---- nonzero ------------------------------------------------------------------------------------------------ */
+/* ---- nonzero --------------------------------------------------------------------- */
 DL_KERNEL(nonzero) {
   list_nonzero(&c->in[0], (int64_t *)c->out[0].data, c->in[0].ndim, 1);
   return DL_OK;

@@ -1,7 +1,7 @@
 /* multinomial.c -- drawing classes by weight
  *
- * For dispatch. Without replacement (or one sample) each class gets weight / exponential draw and the
- * largest win; with replacement a uniform number is looked up in the cumulated weights.
+ * For dispatch. Without replacement (or one sample) each class gets weight / exponential draw and
+ * the largest win; with replacement a uniform number is looked up in the cumulated weights.
  * SOURCE     ATen/native/Distributions.cpp, cpu/MultinomialKernel.cpp. */
 #include <math.h>
 

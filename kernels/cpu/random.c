@@ -14,7 +14,7 @@ typedef struct { double a, b; uint64_t range; int64_t base; } params;
 /* Fill n elements, `stride` bytes apart. */
 typedef void (*row_fn)(dl_gen *g, const params *p, dl_dtype d, char *at, int64_t n, int64_t stride);
 
-/* ---- rows in memory order ---------------------------------------------------------------- */
+/* ---- rows in memory order -------------------------------------------------------- */
 static dl_status each_row(dl_kcall *c, row_fn row, const params *p) {
   const dl_view *v = &c->out[0];
   int64_t size[DL_MAXDIM], stride[DL_MAXDIM], es = (int64_t)dl_view_esize(v), budget = 1 << 20;
@@ -45,8 +45,9 @@ static dl_status each_row(dl_kcall *c, row_fn row, const params *p) {
   return DL_OK;
 }
 
-/* ---- uniform ------------------------------------------------------------------------------- */
-static void uniform_row(dl_gen *g, const params *p, dl_dtype d, char *at, int64_t n, int64_t stride) {
+/* ---- uniform --------------------------------------------------------------------- */
+static void uniform_row(dl_gen *g, const params *p, dl_dtype d, char *at, int64_t n,
+                        int64_t stride) {
   float a = (float)p->a, b = (float)p->b, width = b - a;
   uint64_t end = 0;
   if (d == DL_F64) {
@@ -57,7 +58,8 @@ static void uniform_row(dl_gen *g, const params *p, dl_dtype d, char *at, int64_
     if (a != 0 || b != 1)
       for (int64_t i = 0; i < n; i++) ((float *)at)[i] = fmaf(((float *)at)[i], width, a);
   } else if (d == DL_F32) {
-    for (int64_t i = 0; i < n; i++, at += stride) *(float *)at = fmaf(dl_gen_uniform32(g), width, a);
+    for (int64_t i = 0; i < n; i++, at += stride)
+      *(float *)at = fmaf(dl_gen_uniform32(g), width, a);
   } else { /* 16 bits: a value that rounds up to the excluded end becomes the start */
     dl_elem_set_f64(d, &end, b);
     double top = dl_elem_get_f64(d, &end);
@@ -77,13 +79,14 @@ DL_KERNEL(rand) { return uniform(c, 0, 1); }
 DL_KERNEL(rand_like) { return uniform(c, 0, 1); }
 DL_KERNEL(uniform_) { return uniform(c, dl_arg_f(&c->arg[1]), dl_arg_f(&c->arg[2])); }
 
-/* ---- normal: one by one ------------------------------------------------------------------------ */
-static void normal_row(dl_gen *g, const params *p, dl_dtype d, char *at, int64_t n, int64_t stride) {
+/* ---- normal: one by one ---------------------------------------------------------- */
+static void normal_row(dl_gen *g, const params *p, dl_dtype d, char *at, int64_t n,
+                       int64_t stride) {
   for (int64_t i = 0; i < n; i++, at += stride)
     dl_elem_set_f64(d, at, fma(dl_gen_normal(g), p->b, p->a));
 }
 
-/* ---- normal: sixteen at a time ------------------------------------------------------------------- */
+/* ---- normal: sixteen at a time --------------------------------------------------- */
 /* -log(x) is never needed below 2^-24; constants are Cephes' logf. */
 static inline float wide_log(float x) {
   union { float f; uint32_t u; } v = {x};
@@ -181,7 +184,8 @@ static dl_status normal(dl_kcall *c, double mean, double std) {
   const dl_view *v = &c->out[0];
   const params p = {.a = mean, .b = std};
   if (v->numel < 16 || !dl_view_contig(v)) return each_row(c, normal_row, &p);
-  if (v->dtype == DL_F32) fill_f32(c->gen, (float *)v->data, v->numel, v->numel, (float)std, (float)mean);
+  if (v->dtype == DL_F32)
+    fill_f32(c->gen, (float *)v->data, v->numel, v->numel, (float)std, (float)mean);
   else if (v->dtype == DL_F64) fill_f64(c->gen, (double *)v->data, v->numel, v->numel, std, mean);
   else return normal_narrow(c, mean, std);
   return DL_OK;
@@ -191,9 +195,10 @@ DL_KERNEL(randn) { return normal(c, 0, 1); }
 DL_KERNEL(randn_like) { return normal(c, 0, 1); }
 DL_KERNEL(normal_) { return normal(c, dl_arg_f(&c->arg[1]), dl_arg_f(&c->arg[2])); }
 
-/* ---- integers ------------------------------------------------------------------------------------- */
+/* ---- integers -------------------------------------------------------------------- */
 /* range 0 stands for 2^64 */
-static void integer_row(dl_gen *g, const params *p, dl_dtype d, char *at, int64_t n, int64_t stride) {
+static void integer_row(dl_gen *g, const params *p, dl_dtype d, char *at, int64_t n,
+                        int64_t stride) {
   bool wide = p->range >= 1ull << 28 || p->range == 0;
   for (int64_t i = 0; i < n; i++, at += stride) {
     uint64_t x = wide ? dl_gen_u64(g) : dl_gen_u32(g);
@@ -204,7 +209,8 @@ static void integer_row(dl_gen *g, const params *p, dl_dtype d, char *at, int64_
 
 /* A floating dtype may not hold the largest wanted integer: the range shrinks until it does. */
 static void fit_range(dl_dtype d, int64_t *from, int64_t *to) {
-  static const int digits[DL_DTYPE_COUNT] = {[DL_F16] = 11, [DL_BF16] = 8, [DL_F32] = 24, [DL_F64] = 53};
+  static const int digits[DL_DTYPE_COUNT] =
+      {[DL_F16] = 11, [DL_BF16] = 8, [DL_F32] = 24, [DL_F64] = 53};
   uint64_t elem = 0;
   if (!digits[d]) return;
   int64_t last = *to - 1, next = *from + 1;
@@ -276,7 +282,7 @@ DL_KERNEL(randperm) {
   return DL_OK;
 }
 
-/* ---- coins ------------------------------------------------------------------------------------------- */
+/* ---- coins ----------------------------------------------------------------------- */
 static void coin_row(dl_gen *g, const params *p, dl_dtype d, char *at, int64_t n, int64_t stride) {
   for (int64_t i = 0; i < n; i++, at += stride)
     dl_elem_set_i64(d, at, dl_gen_uniform64(g) < p->a);
@@ -299,8 +305,8 @@ static void coins_mkl(dl_gen *g, const dl_view *v, double p) {
 
 static dl_status bad_probability(void) {
   return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                 "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be "
-                 "improved?  If so, please report an enhancement request to PyTorch.)");
+                 "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error "
+                 "message be improved?  If so, please report an enhancement request to PyTorch.)");
 }
 
 /* One coin an element, each with its own probability; probabilities are broadcast over out. */
@@ -333,8 +339,9 @@ DL_KERNEL(bernoulli_) {
   return DL_OK;
 }
 
-/* ---- waiting times -------------------------------------------------------------------------------------- */
-static void exponential_row(dl_gen *g, const params *p, dl_dtype d, char *at, int64_t n, int64_t stride) {
+/* ---- waiting times --------------------------------------------------------------- */
+static void exponential_row(dl_gen *g, const params *p, dl_dtype d, char *at, int64_t n,
+                            int64_t stride) {
   for (int64_t i = 0; i < n; i++, at += stride)
     dl_elem_set_f64(d, at, -1.0 / p->a * log1p(-dl_gen_uniform64(g)));
 }

@@ -12,10 +12,11 @@ static const int64_t *ints(const dl_arg *a, int *n) {
 }
 
 static void zero(const dl_view *contiguous) {
-  if (contiguous->numel) memset(contiguous->data, 0, (size_t)contiguous->numel * dl_view_esize(contiguous));
+  if (contiguous->numel)
+    memset(contiguous->data, 0, (size_t)contiguous->numel * dl_view_esize(contiguous));
 }
 
-/* ---- joining ------------------------------------------------------------------------------------- */
+/* ---- joining --------------------------------------------------------------------- */
 DL_KERNEL(cat) {
   const dl_view *out = &c->out[0];
   int dim = wrapped(c->arg[1].i, out->ndim);
@@ -44,7 +45,8 @@ DL_KERNEL(stack) {
   return DL_OK;
 }
 
-/* One copy for each combination of repeats; a dim of size 1 is repeated inside the copy (stride 0). */
+/* One copy for each combination of repeats; a dim of size 1 is repeated inside the copy (stride
+ * 0). */
 DL_KERNEL(repeat) {
   const dl_view *out = &c->out[0], *x = &c->in[0];
   int n, lead = out->ndim - x->ndim;
@@ -69,7 +71,7 @@ DL_KERNEL(repeat) {
   return DL_OK;
 }
 
-/* ---- reordering ------------------------------------------------------------------------------------- */
+/* ---- reordering ------------------------------------------------------------------ */
 DL_KERNEL(flip) {
   const dl_view *x = &c->in[0];
   int64_t stride[DL_MAXDIM], start = 0;
@@ -85,10 +87,11 @@ DL_KERNEL(flip) {
 }
 
 /* The result is cut at shift[d] along each rolled dim: 2^k blocks, each one copy. */
-static void roll_blocks(const dl_view *out, const dl_view *x, int d, const int64_t *shift, int64_t *size,
-                        int64_t to, int64_t from) {
+static void roll_blocks(const dl_view *out, const dl_view *x, int d, const int64_t *shift,
+                        int64_t *size, int64_t to, int64_t from) {
   if (d == x->ndim) {
-    dl_view dst = dl_view_part(out, to, d, size, out->stride), src = dl_view_part(x, from, d, size, x->stride);
+    dl_view dst = dl_view_part(out, to, d, size, out->stride),
+            src = dl_view_part(x, from, d, size, x->stride);
     dl_copy_view(&dst, &src);
     return;
   }
@@ -110,7 +113,12 @@ static dl_status roll_flat(dl_kcall *c, int64_t by) {
   DL_TRY(dl_scratch((size_t)n * es, &buf));
   int64_t stride[DL_MAXDIM];
   dl_strides_contig(x->ndim, x->size, stride);
-  dl_view flat = {.data = buf, .dtype = x->dtype, .ndim = x->ndim, .numel = n, .size = x->size, .stride = stride};
+  dl_view flat = {.data = buf,
+                  .dtype = x->dtype,
+                  .ndim = x->ndim,
+                  .numel = n,
+                  .size = x->size,
+                  .stride = stride};
   dl_copy_view(&flat, x);
   memcpy(c->out[0].data + (size_t)s * es, buf, (size_t)(n - s) * es);
   memcpy(c->out[0].data, (char *)buf + (size_t)(n - s) * es, (size_t)s * es);
@@ -133,7 +141,7 @@ DL_KERNEL(roll) {
   return DL_OK;
 }
 
-/* ---- triangles and diagonals ------------------------------------------------------------------------- */
+/* ---- triangles and diagonals ----------------------------------------------------- */
 /* A row keeps columns [from, to). */
 static dl_status triangle(dl_kcall *c, bool lower) {
   const dl_view *x = &c->in[0], *out = &c->out[0];
@@ -150,7 +158,8 @@ static dl_status triangle(dl_kcall *c, bool lower) {
     int64_t from = lower ? 0 : cut, to = lower ? cut : width;
     char *d = out->data + w.off[0] * (int64_t)es;
     const char *s = x->data + w.off[1] * (int64_t)es;
-    if (d != s) dl_row_copy(es, d + from * ds * (int64_t)es, ds, s + from * ss * (int64_t)es, ss, to - from);
+    if (d != s)
+      dl_row_copy(es, d + from * ds * (int64_t)es, ds, s + from * ss * (int64_t)es, ss, to - from);
     for (int64_t i = 0; i < from; i++) memset(d + i * ds * (int64_t)es, 0, es);
     for (int64_t i = to; i < width; i++) memset(d + i * ds * (int64_t)es, 0, es);
   }
@@ -174,7 +183,7 @@ DL_KERNEL(diag_embed) {
   return DL_OK;
 }
 
-/* ---- padding ------------------------------------------------------------------------------------------ */
+/* ---- padding --------------------------------------------------------------------- */
 static void fill_all(const dl_view *out, double value) {
   uint64_t elem = 0;
   int64_t none[DL_MAXDIM] = {0};
@@ -206,7 +215,7 @@ DL_KERNEL(constant_pad) {
   return DL_OK;
 }
 
-/* ---- backwards of views ---------------------------------------------------------------------------------- */
+/* ---- backwards of views ---------------------------------------------------------- */
 DL_KERNEL(select_backward) {
   const dl_view *out = &c->out[0], *g = &c->in[0];
   int dim = wrapped(c->arg[2].i, out->ndim);
@@ -252,7 +261,8 @@ DL_KERNEL(as_strided_backward) {
     int64_t at = offset + w.off[0];
     if (at < 0 || at >= out->numel) continue; /* outside this base: nothing to give */
     char *p = out->data + at * es;
-    double sum = dl_elem_get_f64(d, p) + dl_elem_get_f64((dl_dtype)g->dtype, g->data + w.off[1] * es);
+    double sum =
+        dl_elem_get_f64(d, p) + dl_elem_get_f64((dl_dtype)g->dtype, g->data + w.off[1] * es);
     dl_elem_set_f64(d, p, sum);
   }
   return DL_OK;

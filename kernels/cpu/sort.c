@@ -1,7 +1,7 @@
 /* sort.c -- order along a dim: sort, topk, median, kthvalue, unique; counting: bincount, histc
  *
- * For dispatch (KERNELC rows: inputs are contiguous). A line is the n elements of one position of the
- * other dims, `inner` elements apart.
+ * For dispatch (KERNELC rows: inputs are contiguous). A line is the n elements of one position of
+ * the other dims, `inner` elements apart.
  * MUST NOT   decide the order of equal elements: pick.h does. */
 #include <math.h>
 
@@ -70,7 +70,7 @@ static dl_status each_line(dl_kcall *c, int64_t dim, bool reversed, line_fn fn) 
   return DL_OK;
 }
 
-/* ---- sort, topk, kthvalue, median ----------------------------------------------------------------- */
+/* ---- sort, topk, kthvalue, median ------------------------------------------------ */
 static int64_t sort_line(const lines *l, const dl_arg *arg, const dl_pick **from) {
   (void)arg;
   (void)from;
@@ -104,7 +104,8 @@ static bool is_nan_key(dl_dtype d, uint64_t key) {
   return dl_dtype_is_float(d) && key == (d == DL_F64 ? UINT64_MAX : UINT32_MAX);
 }
 
-/* The lower median, of equals the one that a stable sort puts there; the first nan where there is one. */
+/* The lower median, of equals the one that a stable sort puts there; the first nan where there
+ * is one. */
 static int64_t median_line(const lines *l, const dl_arg *arg, const dl_pick **from) {
   (void)arg;
   for (int64_t j = 0; j < l->n; j++)
@@ -123,11 +124,17 @@ DL_KERNEL(median) {
   const dl_view *x = &c->in[0], *out = &c->out[0];
   const int64_t one = 1;
   if (x->numel == 0) {
-    if (dl_dtype_is_float((dl_dtype)out->dtype)) dl_elem_set_f64((dl_dtype)out->dtype, out->data, (double)NAN);
+    if (dl_dtype_is_float((dl_dtype)out->dtype))
+      dl_elem_set_f64((dl_dtype)out->dtype, out->data, (double)NAN);
     else dl_elem_set_i64((dl_dtype)out->dtype, out->data, INT64_MIN);
     return DL_OK;
   }
-  dl_view flat = {.data = x->data, .dtype = x->dtype, .ndim = 1, .numel = x->numel, .size = &x->numel, .stride = &one};
+  dl_view flat = {.data = x->data,
+                  .dtype = x->dtype,
+                  .ndim = 1,
+                  .numel = x->numel,
+                  .size = &x->numel,
+                  .stride = &one};
   lines l;
   const dl_pick *at;
   DL_TRY(lines_begin(&l, &flat, 0));
@@ -138,19 +145,25 @@ DL_KERNEL(median) {
   return DL_OK;
 }
 
-/* ---- unique ------------------------------------------------------------------------------------------- */
+/* ---- unique ---------------------------------------------------------------------- */
 DL_KERNEL(unique) {
   const dl_view *x = &c->in[0];
   const int64_t one = 1;
   int64_t *inverse = (int64_t *)c->out[1].data, *counts = (int64_t *)c->out[2].data, k = -1;
-  dl_view flat = {.data = x->data, .dtype = x->dtype, .ndim = 1, .numel = x->numel, .size = &x->numel, .stride = &one};
+  dl_view flat = {.data = x->data,
+                  .dtype = x->dtype,
+                  .ndim = 1,
+                  .numel = x->numel,
+                  .size = &x->numel,
+                  .stride = &one};
   lines l;
   if (x->numel == 0) return DL_OK;
   DL_TRY(lines_begin(&l, &flat, 0));
   line_read(&l, 0, false);
   dl_pick_sort(l.v, l.tmp, l.n);
   for (int64_t i = 0; i < l.n; i++) {
-    bool fresh = i == 0 || l.v[i].key != l.v[i - 1].key || is_nan_key((dl_dtype)x->dtype, l.v[i].key);
+    bool fresh =
+        i == 0 || l.v[i].key != l.v[i - 1].key || is_nan_key((dl_dtype)x->dtype, l.v[i].key);
     if (fresh) {
       k++;
       dl_elem_copy(c->out[0].data + (size_t)k * l.es, x->data + (size_t)l.v[i].at * l.es, l.es);
@@ -163,7 +176,7 @@ DL_KERNEL(unique) {
   return DL_OK;
 }
 
-/* ---- counting --------------------------------------------------------------------------------------------- */
+/* ---- counting -------------------------------------------------------------------- */
 DL_KERNEL(bincount) {
   const dl_view *x = &c->in[0], *w = &c->in[1], *out = &c->out[0];
   size_t es = dl_view_esize(x), oes = dl_view_esize(out);
@@ -172,8 +185,11 @@ DL_KERNEL(bincount) {
     int64_t b = dl_elem_get_i64((dl_dtype)x->dtype, x->data + (size_t)i * es);
     char *p = out->data + (size_t)b * oes;
     if (out->dtype == DL_I64) ++*(int64_t *)p;
-    else dl_elem_set_f64((dl_dtype)out->dtype, p, dl_elem_get_f64((dl_dtype)out->dtype, p) +
-                         dl_elem_get_f64((dl_dtype)w->dtype, w->data + (size_t)i * dl_view_esize(w)));
+    else
+      dl_elem_set_f64((dl_dtype)out->dtype, p,
+                      dl_elem_get_f64((dl_dtype)out->dtype, p) +
+                          dl_elem_get_f64((dl_dtype)w->dtype,
+                                          w->data + (size_t)i * dl_view_esize(w)));
   }
   return DL_OK;
 }
@@ -194,7 +210,8 @@ DL_KERNEL(histc) {
   size_t es = dl_view_esize(x), oes = dl_view_esize(out);
   if (lo == hi) data_range(x, &lo, &hi);
   if (lo - lo != 0 || hi - hi != 0)
-    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "torch.histc: range of [%g, %g] is not finite", lo, hi);
+    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "torch.histc: range of [%g, %g] is not finite",
+                   lo, hi);
   if (lo == hi) {
     lo -= 1;
     hi += 1;
@@ -203,8 +220,9 @@ DL_KERNEL(histc) {
   for (int64_t i = 0; i < x->numel; i++) {
     double v = dl_elem_get_f64((dl_dtype)x->dtype, x->data + (size_t)i * es);
     if (!(v >= lo && v <= hi)) continue;
-    int64_t b = x->dtype == DL_F32 ? (int64_t)((float)((float)(v - lo) * (float)bins) / (float)(hi - lo))
-                                   : (int64_t)((v - lo) * bins / (hi - lo));
+    int64_t b = x->dtype == DL_F32
+                    ? (int64_t)((float)((float)(v - lo) * (float)bins) / (float)(hi - lo))
+                    : (int64_t)((v - lo) * bins / (hi - lo));
     if (b >= out->numel) b = out->numel - 1;
     char *p = out->data + (size_t)b * oes;
     dl_elem_set_f64((dl_dtype)out->dtype, p, dl_elem_get_f64((dl_dtype)out->dtype, p) + 1);

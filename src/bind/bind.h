@@ -144,14 +144,15 @@ bool dl_param_named(const dl_param *p, const char *key);
 extern lua_State *dl_lua;
 /* Before a result: collect where the pacing rule says so; sets dl_lua. After: count its bytes. */
 void dl_pace_slow(lua_State *L);
+#define DL_PACE_BYTES (128 << 10) /* bytes of results: what dies before the next step stays in L2 */
 extern int64_t dl_pace_boxes, dl_pace_bytes;
 extern bool dl_pace_always;      /* tests: a full collection before every op */
 static inline void dl_pace(lua_State *L) {
   dl_lua = L;
-  if (--dl_pace_boxes < 0 || dl_pace_bytes >= 16384) dl_pace_slow(L);
+  if (--dl_pace_boxes < 0 || dl_pace_bytes >= DL_PACE_BYTES) dl_pace_slow(L);
 }
 static inline void dl_pace_count(const dl_tensor *t) {
-  if (t && t->st) dl_pace_bytes += t->st->nbytes >= 16384 ? (int64_t)t->st->nbytes : 0;
+  if (t && t->st && t->st->refs == 1) dl_pace_bytes += (int64_t)t->st->nbytes;
 }
 void dl_pace_open(lua_State *L);
 /* Run op (arguments complete, schema order) and push its results; number of results. A result that

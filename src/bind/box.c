@@ -134,7 +134,7 @@ static void full_collect(lua_State *L) {
 }
 
 /* Lua's collector sees 24 bytes a tensor, so it is driven from here: a minor step every
- * STEP_BOXES boxes and before a result that follows a large one, a full one on growth. */
+ * STEP_BOXES boxes or DL_PACE_BYTES of results, a full one on growth. */
 void dl_pace_slow(lua_State *L) {
   if (reclaiming) {                       /* a user's finalizer, in the middle of an op */
     dl_pace_boxes = -1;

@@ -15,7 +15,7 @@ static dl_tensor *summed(dl_gcall *g, dl_tensor *t, int k) {
   return dl_ex_sum_to(E, t, m->ndim, m->size);
 }
 
-/* ---- subscripts ---------------------------------------------------------------------------------- */
+/* ---- subscripts ------------------------------------------------------------------ */
 DL_GRAD(index) {
   int n;
   dl_tensor *const *idx = INDICES(&n);
@@ -35,7 +35,7 @@ DL_GRAD(index_put) {
   return DONE;
 }
 
-/* ---- along one dim ---------------------------------------------------------------------------------- */
+/* ---- along one dim --------------------------------------------------------------- */
 DL_GRAD(gather) {
   GIN(0, EX(E, scatter_add, T(zeros(g, 0, G(0))), *ARG(1), T(IN(1)), T(G(0))));
   return DONE;

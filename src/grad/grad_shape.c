@@ -18,7 +18,7 @@ static dl_tensor *zeros(dl_ex *e, const dl_meta *m, dl_tensor *g) {
   return EX(e, zeros, L(m->size, m->ndim), DT(g->dtype), dev);
 }
 
-/* ---- views ------------------------------------------------------------------------------------- */
+/* ---- views ----------------------------------------------------------------------- */
 #define RESIZED(id) DL_GRAD(id) { GIN(0, sized(E, G(0), META(0))); return DONE; }
 RESIZED(view)
 RESIZED(_unsafe_view)
@@ -88,7 +88,7 @@ DL_GRAD(as_strided) {
   return DONE;
 }
 
-/* ---- several results ------------------------------------------------------------------------------ */
+/* ---- several results ------------------------------------------------------------- */
 /* The gradients of all results, zeros where a result was not used; a block of g->ngout, or NULL. */
 static dl_tensor **all_gradients(dl_gcall *g) {
   dl_tensor **t = dl_block_new((size_t)g->ngout * sizeof *t), *like = NULL;
@@ -119,7 +119,7 @@ DL_GRAD(split_sizes) { return joined(g, DL_OP_cat, *ARG(2)); }
 DL_GRAD(chunk) { return joined(g, DL_OP_cat, *ARG(2)); }
 DL_GRAD(unbind) { return joined(g, DL_OP_stack, *ARG(1)); }
 
-/* ---- joins -------------------------------------------------------------------------------------------- */
+/* ---- joins ----------------------------------------------------------------------- */
 DL_GRAD(cat) {
   dl_tensor *grad = G(0);
   int dim = wrapped(ARG(1)->i, grad->ndim);
@@ -129,7 +129,8 @@ DL_GRAD(cat) {
     bool skipped = m->ndim == 1 && m->size[0] == 0 && grad->ndim != 1;
     int64_t n = skipped ? 0 : m->size[dim];
     if (NEED(k)) {
-      dl_tensor *part = skipped ? zeros(E, m, grad) : EX(E, slice, T(grad), I(dim), I(at), I(at + n));
+      dl_tensor *part =
+          skipped ? zeros(E, m, grad) : EX(E, slice, T(grad), I(dim), I(at), I(at + n));
       dl_g_set(g, (int)k, part);
     }
     at += n;
@@ -143,7 +144,7 @@ DL_GRAD(stack) {
   return DONE;
 }
 
-/* ---- copies in another order ----------------------------------------------------------------------------- */
+/* ---- copies in another order ----------------------------------------------------- */
 /* Fold each repeated dim (times x size) back onto its size, one dim after the other. */
 DL_GRAD(repeat) {
   const dl_meta *m = META(0);
@@ -157,7 +158,8 @@ DL_GRAD(repeat) {
   for (int d = 0; d < n && t; d++) {
     int64_t before = 1, after = 1, old = d < n - m->ndim ? 1 : m->size[d - (n - m->ndim)];
     for (int k = 0; k < d; k++) before *= k < n - m->ndim ? 1 : m->size[k - (n - m->ndim)];
-    for (int k = d + 1; k < n; k++) after *= times[k] * (k < n - m->ndim ? 1 : m->size[k - (n - m->ndim)]);
+    for (int k = d + 1; k < n; k++)
+      after *= times[k] * (k < n - m->ndim ? 1 : m->size[k - (n - m->ndim)]);
     const int64_t split[4] = {before, times[d], old, after}, one = 1;
     if (times[d] != 1) t = EX(E, sum_dim, T(EX(E, reshape, T(t), L(split, 4))), L(&one, 1));
   }
@@ -193,7 +195,7 @@ DL_GRAD(constant_pad) {
   return DONE;
 }
 
-/* ---- backwards of views ------------------------------------------------------------------------------------- */
+/* ---- backwards of views ---------------------------------------------------------- */
 DL_GRAD(select_backward) { GIN(0, EX(E, select, T(G(0)), *ARG(2), *ARG(3))); return DONE; }
 
 DL_GRAD(slice_backward) {

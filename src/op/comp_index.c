@@ -43,7 +43,7 @@ COMP(argsort) {
 
 COMP(argwhere) { RETURN(EX(e, nonzero, arg[0])); }
 
-/* ---- masks ---------------------------------------------------------------------------------------- */
+/* ---- masks ----------------------------------------------------------------------- */
 COMP(masked_select) {
   dl_tensor *x = arg[0].t, *mask = arg[1].t;
   dl_meta m = {0};
@@ -64,11 +64,12 @@ COMP(masked_scatter) {
   dl_meta m = {0};
   if (mask->dtype != DL_BOOL)
     return dl_fail(DL_RuntimeError, DL_E_DTYPE,
-                   "masked_scatter_ only supports boolean masks, but got mask with dtype %s", scalar(mask));
+                   "masked_scatter_ only supports boolean masks, but got mask with dtype %s",
+                   scalar(mask));
   if (x->dtype != src->dtype)
     return dl_fail(DL_RuntimeError, DL_E_DTYPE,
-                   "masked_scatter: expected self and source to have same dtypes but got%s and %s", scalar(x),
-                   scalar(src));
+                   "masked_scatter: expected self and source to have same dtypes but got%s and %s",
+                   scalar(x), scalar(src));
   shape_of(mask, &m);
   DL_TRY(dl_broadcast(&m, x->ndim, x->size));
   x = spread(e, x, &m);
@@ -77,21 +78,24 @@ COMP(masked_scatter) {
   dl_view v = {.data = mask->data, .dtype = mask->dtype, .ndim = mask->ndim, .numel = mask->numel,
                .size = mask->size, .stride = mask->stride};
   if (dl_view_count_nonzero(&v) > src->numel)
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "Number of elements of source < number of ones in mask");
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
+                   "Number of elements of source < number of ones in mask");
   if (src->numel == 0) RETURN(EX(e, clone, T(x)));
   const int64_t flat = -1;
-  dl_tensor *place = EX(e, sub, T(EX(e, cumsum, T(EX(e, reshape, T(mask), L(&flat, 1))), I(0))), I(1));
+  dl_tensor *place =
+      EX(e, sub, T(EX(e, cumsum, T(EX(e, reshape, T(mask), L(&flat, 1))), I(0))), I(1));
   place = EX(e, clamp, T(place), I(0), I(src->numel - 1));
   dl_tensor *vals = EX(e, index_select, T(EX(e, reshape, T(src), L(&flat, 1))), I(0), T(place));
   RETURN(EX(e, where, T(mask), T(EX(e, reshape, T(vals), L(m.size, m.ndim))), T(x)));
 }
 
-/* ---- by place ---------------------------------------------------------------------------------------- */
+/* ---- by place -------------------------------------------------------------------- */
 COMP(take) {
   dl_tensor *x = arg[0].t, *idx = arg[1].t;
   int64_t lo, hi;
   if (idx->dtype != DL_I64)
-    return dl_fail(DL_RuntimeError, DL_E_DTYPE, "take(): Expected a long tensor for index, but got %s", scalar(idx));
+    return dl_fail(DL_RuntimeError, DL_E_DTYPE,
+                   "take(): Expected a long tensor for index, but got %s", scalar(idx));
   if (x->numel == 0 && idx->numel)
     return dl_fail(DL_IndexError, DL_E_INDEX, "take(): tried to take from an empty tensor");
   if (idx->numel) {
@@ -111,13 +115,16 @@ COMP(take_along_dim) {
   const int64_t flat = -1;
   if (idx->dtype != DL_I64)
     return dl_fail(DL_RuntimeError, DL_E_DTYPE,
-                   "torch.take_along_dim(): dtype of indices should be Long but got %s", scalar(idx));
+                   "torch.take_along_dim(): dtype of indices should be Long but got %s",
+                   scalar(idx));
   if (!dl_arg_given(&arg[2]))
-    RETURN(EX(e, gather, T(EX(e, reshape, T(x), L(&flat, 1))), I(0), T(EX(e, reshape, T(idx), L(&flat, 1)))));
+    RETURN(EX(e, gather, T(EX(e, reshape, T(x), L(&flat, 1))), I(0),
+              T(EX(e, reshape, T(idx), L(&flat, 1)))));
   if (x->ndim != idx->ndim)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "torch.take_along_dim(): input and indices should have the same number of dimensions, but "
-                   "got %d dimensions for input, and %d dimensions for indices", x->ndim, idx->ndim);
+                   "torch.take_along_dim(): input and indices should have the same number of "
+                   "dimensions, but got %d dimensions for input, and %d dimensions for indices",
+                   x->ndim, idx->ndim);
   int dim;
   DL_TRY(dl_wrap_dim(arg[2].i, x->ndim, &dim));
   dl_meta xs = {0}, is = {0}, both = {0};
@@ -135,14 +142,16 @@ COMP(take_along_dim) {
   RETURN(EX(e, gather, T(spread(e, x, &xs)), I(dim), T(spread(e, idx, &is))));
 }
 
-/* ---- one_hot --------------------------------------------------------------------------------------------- */
+/* ---- one_hot --------------------------------------------------------------------- */
 COMP(one_hot) {
   dl_tensor *x = arg[0].t;
   int64_t classes = arg[1].i, lo = 0, hi = -1, size[DL_MAXDIM];
   if (x->dtype != DL_I64)
-    return dl_fail(DL_RuntimeError, DL_E_DTYPE, "one_hot is only applicable to index tensor of type LongTensor.");
+    return dl_fail(DL_RuntimeError, DL_E_DTYPE,
+                   "one_hot is only applicable to index tensor of type LongTensor.");
   if (x->numel == 0 && classes <= 0)
-    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "Can not infer total number of classes from empty tensor.");
+    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
+                   "Can not infer total number of classes from empty tensor.");
   if (x->numel) extremes(x, &lo, &hi);
   if (lo < 0) return dl_fail(DL_RuntimeError, DL_E_INDEX, "Class values must be non-negative.");
   if (classes == -1) classes = hi + 1;

@@ -12,7 +12,7 @@
 #define COMP(id) dl_status dl_comp_##id(dl_ex *e, const dl_arg *arg, dl_tensor **out)
 #define RETURN(expr) return dl_ex_return(e, (expr), out)
 
-/* ---- normal ------------------------------------------------------------------------------------ */
+/* ---- normal ---------------------------------------------------------------------- */
 static dl_status negative_std(dl_ex *e, const dl_arg *std) {
   if (std->tag != DL_A_TENSOR || std->t->numel == 0) return DL_OK;
   dl_tensor *bad = EX(e, any, T(EX(e, lt, *std, I(0))));
@@ -38,7 +38,8 @@ COMP(normal) {
   if (std.tag == DL_A_TENSOR) std = T(EX(e, detach, std));
   if (e->st != DL_OK) return e->st;
   if (mean.tag != DL_A_TENSOR && std.tag != DL_A_TENSOR && !dl_arg_given(&arg[2]))
-    return dl_fail(DL_TypeError, DL_E_ARGUMENT, "normal() missing 1 required positional arguments: \"size\"");
+    return dl_fail(DL_TypeError, DL_E_ARGUMENT,
+                   "normal() missing 1 required positional arguments: \"size\"");
   DL_TRY(negative_std(e, &std));
   if (std.tag == DL_A_TENSOR) RETURN(scaled(e, &mean, &std, &gen));
   if (mean.tag == DL_A_TENSOR) {
@@ -48,7 +49,7 @@ COMP(normal) {
   RETURN(EX_(e, normal_, T(EX(e, empty, arg[2])), F(dl_arg_f(&mean)), F(dl_arg_f(&std)), gen));
 }
 
-/* ---- dropout -------------------------------------------------------------------------------------- */
+/* ---- dropout --------------------------------------------------------------------- */
 /* The number as Python writes it: the shortest text that reads back as p, with a point. */
 static dl_status bad_probability(double p) {
   char text[40];
@@ -57,8 +58,9 @@ static dl_status bad_probability(double p) {
     if (strtod(text, NULL) == p) break;
   }
   bool whole = !strpbrk(text, ".en");
-  return dl_fail(DL_ValueError, DL_E_ARGUMENT, "dropout probability has to be between 0 and 1, but got %s%s",
-                 text, whole ? ".0" : "");
+  return dl_fail(DL_ValueError, DL_E_ARGUMENT,
+                 "dropout probability has to be between 0 and 1, but got %s%s", text,
+                 whole ? ".0" : "");
 }
 
 static dl_tensor *times(dl_ex *e, dl_tensor *x, dl_tensor *by, bool inplace) {
@@ -76,7 +78,8 @@ static dl_status drop(dl_ex *e, const dl_arg *arg, bool channels, dl_tensor **ou
   if (p == 0 || !training || x->numel == 0) RETURN(x);
   if (p == 1) RETURN(times(e, x, EX(e, zeros, L(NULL, 0), DT(x->dtype), dev), inplace));
   if (channels && x->ndim < 2)
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "Feature dropout requires at least 2 dimensions in the input");
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
+                   "Feature dropout requires at least 2 dimensions in the input");
   dl_tensor *noise;
   if (channels) {
     int64_t size[DL_MAXDIM];
@@ -95,9 +98,11 @@ COMP(dropout2d) {
   int n = arg[0].t->ndim;
   if (n != 3 && n != 4)
     dl_warn(true, "UserWarning",
-            "dropout2d: Received a %d-D input to dropout2d, which is deprecated and will result in an error in "
-            "a future release. To retain the behavior and silence this warning, please use dropout instead. "
-            "Note that dropout2d exists to provide channel-wise dropout on inputs with 2 spatial dimensions, a "
-            "channel dimension, and an optional batch dimension (i.e. 3D or 4D inputs).", n);
+            "dropout2d: Received a %d-D input to dropout2d, which is deprecated and will result "
+            "in an error in a future release. To retain the behavior and silence this warning, "
+            "please use dropout instead. Note that dropout2d exists to provide channel-wise "
+            "dropout on inputs with 2 spatial dimensions, a channel dimension, and an optional "
+            "batch dimension (i.e. 3D or 4D inputs).",
+            n);
   return drop(e, arg, true, out);
 }

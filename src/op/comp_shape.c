@@ -27,7 +27,7 @@ COMP(contiguous) {
   RETURN(x->contig ? x : row_major(e, x));
 }
 
-/* ---- reshape and its family ------------------------------------------------------------------- */
+/* ---- reshape and its family ------------------------------------------------------ */
 COMP(reshape) {
   int64_t size[DL_MAXDIM];
   int n;
@@ -94,8 +94,9 @@ static dl_status unflatten_sizes(const dl_arg *sizes, int64_t whole, int d, int6
   if (free >= 0 && known > 0 && whole % known == 0) out[free] = whole / known;
   else if (free >= 0 || known != whole)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "unflatten: Provided sizes %s don't multiply up to the size of dim %d (%lld) in the input "
-                   "tensor", dl_sizes_str(*n, v, s, sizeof s), d, (long long)whole);
+                   "unflatten: Provided sizes %s don't multiply up to the size of dim %d (%lld) "
+                   "in the input tensor",
+                   dl_sizes_str(*n, v, s, sizeof s), d, (long long)whole);
   return DL_OK;
 }
 
@@ -113,7 +114,7 @@ COMP(unflatten) {
   RETURN(EX(e, view, T(x), L(size, d + n + rest)));
 }
 
-/* ---- order, parts ------------------------------------------------------------------------------ */
+/* ---- order, parts ---------------------------------------------------------------- */
 static dl_status wrap_unique(const int64_t *v, int n, int ndim, const char *which, int *dims) {
   char s[TEXT];
   uint32_t seen = 0;
@@ -134,9 +135,9 @@ COMP(movedim) {
   char a[TEXT], b[TEXT];
   if (n != m)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "movedim: Invalid source or destination dims: source (%s dims) should contain the same "
-                   "number of dims as destination (%s dims)", dl_sizes_str(n, from, a, sizeof a),
-                   dl_sizes_str(m, to, b, sizeof b));
+                   "movedim: Invalid source or destination dims: source (%s dims) should contain "
+                   "the same number of dims as destination (%s dims)",
+                   dl_sizes_str(n, from, a, sizeof a), dl_sizes_str(m, to, b, sizeof b));
   DL_TRY(dl_dim_count(n));
   DL_TRY(wrap_unique(from, n, x->ndim, "source", src));
   DL_TRY(wrap_unique(to, n, x->ndim, "destination", dst));
@@ -188,11 +189,12 @@ COMP(diag) {
 COMP(trace) {
   int n = arg[0].t->ndim;
   if (n != 2)
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "trace: expected a matrix, but got tensor with dim %d", n);
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
+                   "trace: expected a matrix, but got tensor with dim %d", n);
   RETURN(EX(e, sum, T(EX(e, diagonal, arg[0]))));
 }
 
-/* ---- repetition ----------------------------------------------------------------------------------- */
+/* ---- repetition ------------------------------------------------------------------ */
 COMP(tile) {
   int n, ndim = arg[0].t->ndim;
   const int64_t *v = dl_arg_ints(&arg[1], &n);
@@ -216,12 +218,14 @@ static dl_status check_repeats(const dl_tensor *r, const dl_tensor *x, int d) {
   if (r->ndim > 1)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE, "repeats must be 0-dim or 1-dim tensor");
   if (r->dtype != DL_I64 && r->dtype != DL_I32)
-    return dl_fail(DL_NotImplementedError, DL_E_DTYPE, "\"repeat_interleave_cpu\" not implemented for '%s'",
+    return dl_fail(DL_NotImplementedError, DL_E_DTYPE,
+                   "\"repeat_interleave_cpu\" not implemented for '%s'",
                    dl_dtypes[r->dtype].scalar);
   if (r->numel != 1 && r->numel != x->size[d])
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "repeats must have the same size as input along dim, but got repeats.size(0) = %lld and "
-                   "input.size(%d) = %lld", (long long)r->numel, d, (long long)x->size[d]);
+                   "repeats must have the same size as input along dim, but got repeats.size(0) = "
+                   "%lld and input.size(%d) = %lld",
+                   (long long)r->numel, d, (long long)x->size[d]);
   size_t step = r->ndim ? (size_t)r->stride[0] * dl_dtype_size((dl_dtype)r->dtype) : 0;
   for (int64_t i = 0; i < r->numel; i++)
     if (dl_elem_get_i64((dl_dtype)r->dtype, r->data + (size_t)i * step) < 0)
@@ -252,11 +256,12 @@ COMP(repeat_interleave) {
     if (times->t->numel != 1 || x->size[d] == 1) RETURN(picked(e, x, EX(e, flatten, *times), d));
     RETURN(each_times(e, x, dl_tensor_item_i(times->t), d));
   }
-  if (dl_arg_i(times) < 0) return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "Repeats must be non-negative");
+  if (dl_arg_i(times) < 0)
+    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "Repeats must be non-negative");
   RETURN(each_times(e, x, dl_arg_i(times), d));
 }
 
-/* ---- grids ------------------------------------------------------------------------------------------- */
+/* ---- grids ----------------------------------------------------------------------- */
 static dl_status grid_checks(const dl_arg *ts, const char *indexing) {
   char s[TEXT];
   if (ts->n == 0)
@@ -264,7 +269,8 @@ static dl_status grid_checks(const dl_arg *ts, const char *indexing) {
   DL_TRY(dl_dim_count(ts->n));
   for (int k = 1; k < ts->n; k++)
     if (ts->ts[k]->dtype != ts->ts[0]->dtype)
-      return dl_fail(DL_RuntimeError, DL_E_DTYPE, "meshgrid expects all tensors to have the same dtype");
+      return dl_fail(DL_RuntimeError, DL_E_DTYPE,
+                     "meshgrid expects all tensors to have the same dtype");
   for (int k = 0; k < ts->n; k++)
     if (ts->ts[k]->ndim > 1)
       return dl_fail(DL_RuntimeError, DL_E_SHAPE,
@@ -272,7 +278,8 @@ static dl_status grid_checks(const dl_arg *ts, const char *indexing) {
                      dl_sizes_str(ts->ts[k]->ndim, ts->ts[k]->size, s, sizeof s));
   if (strcmp(indexing, "ij") && strcmp(indexing, "xy"))
     return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                   "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: %s", indexing);
+                   "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: %s",
+                   indexing);
   return DL_OK;
 }
 

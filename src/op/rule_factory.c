@@ -13,7 +13,7 @@ static dl_status not_implemented(const char *kernel, dl_dtype d) {
                  dl_dtypes[d].scalar);
 }
 
-/* ---- sizes ------------------------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------- */
 static dl_status set_size(dl_call *c, dl_dtype dtype, int64_t n, const int64_t *size) {
   char text[256];
   for (int64_t d = 0; d < n; d++)
@@ -49,7 +49,7 @@ static dl_dtype number_dtype(const dl_arg *a) {
   return a->tag == DL_A_FLOAT ? default_float() : a->tag == DL_A_BOOL ? DL_BOOL : DL_I64;
 }
 
-/* ---- numbers into dtypes -------------------------------------------------------------------- */
+/* ---- numbers into dtypes --------------------------------------------------------- */
 typedef struct { double lo, hi; const char *cpp; } range;
 static const range ranges[DL_DTYPE_COUNT] = {
   [DL_BOOL] = {0, 1, "bool"}, [DL_U8] = {-255, 255, "uint8_t"}, [DL_I8] = {-128, 127, "int8_t"},
@@ -67,12 +67,14 @@ dl_status dl_number_fits(const dl_arg *num, dl_dtype d) {
   bool out = dl_dtype_is_float(d) ? isfinite(x) && (x < ranges[d].lo || x > ranges[d].hi)
                                   : !(x > ranges[d].lo - 1 && x < ranges[d].hi + 1);
   if (!out) return DL_OK;
-  return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "value cannot be converted to type %s without overflow",
-                 ranges[d].cpp);
+  return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
+                 "value cannot be converted to type %s without overflow", ranges[d].cpp);
 }
 
-/* ---- plain factories -------------------------------------------------------------------------- */
-dl_status dl_rule_fac_size(dl_call *c) { return set_sizes(c, asked(c, default_float()), &c->arg[0]); }
+/* ---- plain factories ------------------------------------------------------------- */
+dl_status dl_rule_fac_size(dl_call *c) {
+  return set_sizes(c, asked(c, default_float()), &c->arg[0]);
+}
 
 dl_status dl_rule_fac_full(dl_call *c) {
   DL_TRY(set_sizes(c, asked(c, number_dtype(&c->arg[1])), &c->arg[0]));
@@ -90,8 +92,8 @@ dl_status dl_rule_fac_eye(dl_call *c) {
 static bool integral(const dl_arg *a) { return a->tag != DL_A_FLOAT; }
 
 /* Number of elements of start, start + step, … below end; exact for integers. */
-static dl_status arange_count(const dl_arg *start, const dl_arg *end, const dl_arg *step, dl_dtype d,
-                              int64_t *n) {
+static dl_status arange_count(const dl_arg *start, const dl_arg *end, const dl_arg *step,
+                              dl_dtype d, int64_t *n) {
   double a = dl_arg_f(start), b = dl_arg_f(end), s = dl_arg_f(step);
   if (s == 0) return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "step must be nonzero");
   if (!isfinite(a) || !isfinite(b))
@@ -144,7 +146,7 @@ static void out_like(dl_call *c) {
 dl_status dl_rule_fac_like(dl_call *c);
 dl_status dl_random_range(dl_dtype d, int64_t from, int64_t to);
 
-/* ---- random factories ---------------------------------------------------------------------------- */
+/* ---- random factories ------------------------------------------------------------ */
 static dl_status uniform_dtype(dl_dtype d) {
   return dl_dtype_is_float(d) ? DL_OK : not_implemented("check_uniform_bounds", d);
 }
@@ -217,11 +219,12 @@ dl_status dl_rule_fac_randperm(dl_call *c) {
   return dl_number_fits(&last, d);
 }
 
-/* ---- in-place fills -------------------------------------------------------------------------------- */
+/* ---- in-place fills -------------------------------------------------------------- */
 static dl_status in_bounds(const char *name, double x, dl_dtype d) {
   double top = d == DL_F64 ? 1.7976931348623157e308 : ranges[d].hi;
   if (x >= -top && x <= top) return DL_OK;
-  return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "%s is out of bounds for %s", name, dl_dtypes[d].cpp);
+  return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "%s is out of bounds for %s", name,
+                 dl_dtypes[d].cpp);
 }
 
 static dl_status uniform_args(const dl_arg *arg, dl_dtype d) {
@@ -231,19 +234,22 @@ static dl_status uniform_args(const dl_arg *arg, dl_dtype d) {
   DL_TRY(in_bounds("to", to, d));
   if (from > to)
     return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                   "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", from, to);
+                   "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", from,
+                   to);
   double top = d == DL_F64 ? 1.7976931348623157e308 : ranges[d].hi;
   if (to - from > top)
     return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                   "uniform_ expects to-from <= std::numeric_limits<%s>::max(), but found to=%g and "
-                   "from=%g which result in to-from to exceed the limit", dl_dtypes[d].scalar, to, from);
+                   "uniform_ expects to-from <= std::numeric_limits<%s>::max(), but found to=%g "
+                   "and from=%g which result in to-from to exceed the limit",
+                   dl_dtypes[d].scalar, to, from);
   return DL_OK;
 }
 
 static dl_status normal_args(const dl_arg *arg, dl_dtype d) {
   double std = dl_arg_f(&arg[2]);
   if (!(std >= 0))
-    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "normal expects std >= 0.0, but found std %g", std);
+    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "normal expects std >= 0.0, but found std %g",
+                   std);
   return normal_dtype(d);
 }
 
@@ -251,8 +257,9 @@ static dl_status exponential_args(const dl_arg *arg, dl_dtype d) {
   double lambda = dl_arg_f(&arg[1]);
   if (!dl_dtype_is_float(d))
     return dl_fail(DL_RuntimeError, DL_E_DTYPE,
-                   "Exponential distribution is a continuous probability distribution. dtype must be a "
-                   "floating point but you specified %s", dl_dtypes[d].scalar);
+                   "Exponential distribution is a continuous probability distribution. dtype must "
+                   "be a floating point but you specified %s",
+                   dl_dtypes[d].scalar);
   if (!(lambda > 0))
     return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
                    "exponential_ expects lambda > 0.0, but found lambda=%g", lambda);
@@ -283,7 +290,8 @@ static dl_status bernoulli_args(dl_call *c) {
   }
   double x = dl_arg_f(p);
   if (x >= 0 && x <= 1) return DL_OK;
-  return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "bernoulli_ expects p to be in [0, 1], but got p=%g", x);
+  return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
+                 "bernoulli_ expects p to be in [0, 1], but got p=%g", x);
 }
 
 static dl_status fill_args(const dl_call *c) {
@@ -311,7 +319,7 @@ dl_status dl_rule_inplace_copy(dl_call *c) {
   return dl_broadcast(&c->out[0], src->ndim, src->size);
 }
 
-/* ---- copies -------------------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------- */
 dl_status dl_rule_to_copy(dl_call *c) {
   out_like(c);
   return DL_OK;

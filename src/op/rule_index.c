@@ -1,8 +1,9 @@
 /* rule_index.c -- shapes and checks of indexing by tensors
  *
- * For dispatch. A mask's result size depends on its elements, so these rules read them (and nonzero's,
- * bincount's …): on a GPU that is a wait, as in PyTorch.
- * SOURCE     ATen/native/TensorAdvancedIndexing.cpp, IndexingUtils.h, ScatterGatherChecks.h (texts).
+ * For dispatch. A mask's result size depends on its elements, so these rules read them (and
+ * nonzero's, bincount's …): on a GPU that is a wait, as in PyTorch.
+ * SOURCE     ATen/native/TensorAdvancedIndexing.cpp, IndexingUtils.h, ScatterGatherChecks.h
+ *            (texts).
  * MUST NOT   allocate. */
 #include "op/view.h"
 #include "walk.h"
@@ -12,17 +13,23 @@
 
 #define TEXT 160 /* bytes of "[2, 3]" */
 
-static const char *text_of(const dl_tensor *t, char *buf) { return dl_sizes_str(t->ndim, t->size, buf, TEXT); }
+static const char *text_of(const dl_tensor *t, char *buf) {
+  return dl_sizes_str(t->ndim, t->size, buf, TEXT);
+}
 
 static dl_view view_of(const dl_tensor *t) {
-  return (dl_view){.data = t->data, .dtype = t->dtype, .ndim = t->ndim, .numel = t->numel, .size = t->size,
+  return (dl_view){.data = t->data,
+                   .dtype = t->dtype,
+                   .ndim = t->ndim,
+                   .numel = t->numel,
+                   .size = t->size,
                    .stride = t->stride};
 }
 
 static bool is_mask(const dl_tensor *t) { return t->dtype == DL_BOOL || t->dtype == DL_U8; }
 static bool is_index(const dl_tensor *t) { return t->dtype == DL_I64 || t->dtype == DL_I32; }
 
-/* ---- subscripts ------------------------------------------------------------------------------------ */
+/* ---- subscripts ------------------------------------------------------------------ */
 typedef struct subscript {
   int n, dim[DL_MAXDIM];         /* indexed dims of self, in order */
   dl_meta part[DL_MAXDIM];       /* shape of each index tensor; masks are expanded */
@@ -30,7 +37,8 @@ typedef struct subscript {
 } subscript;
 
 static dl_status too_many(const dl_tensor *self) {
-  return dl_fail(DL_IndexError, DL_E_INDEX, "too many indices for tensor of dimension %d", self->ndim);
+  return dl_fail(DL_IndexError, DL_E_INDEX, "too many indices for tensor of dimension %d",
+                 self->ndim);
 }
 
 static dl_status add_mask(subscript *s, const dl_tensor *self, const dl_tensor *mask, int *dim) {
@@ -39,11 +47,13 @@ static dl_status add_mask(subscript *s, const dl_tensor *self, const dl_tensor *
   for (int d = 0; d < mask->ndim; d++)
     if (mask->size[d] != self->size[*dim + d])
       return dl_fail(DL_IndexError, DL_E_INDEX,
-                     "The shape of the mask %s at index %d does not match the shape of the indexed tensor %s "
-                     "at index %d", text_of(mask, a), d, text_of(self, b), *dim + d);
+                     "The shape of the mask %s at index %d does not match the shape of the "
+                     "indexed tensor %s at index %d",
+                     text_of(mask, a), d, text_of(self, b), *dim + d);
   if (mask->dtype == DL_U8)
     dl_warn(true, "UserWarning",
-            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
+            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
+            "instead.");
   dl_view v = view_of(mask);
   int64_t count = dl_view_count_nonzero(&v);
   for (int d = 0; d < mask->ndim; d++) {
@@ -83,7 +93,8 @@ static dl_status cannot_join(const subscript *s) {
     at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", k ? ", " : "",
                            dl_sizes_str(s->part[k].ndim, s->part[k].size, one, sizeof one));
   return dl_fail(DL_IndexError, DL_E_INDEX,
-                 "shape mismatch: indexing tensors could not be broadcast together with shapes %s", list);
+                 "shape mismatch: indexing tensors could not be broadcast together with shapes %s",
+                 list);
 }
 
 static dl_status read_subscript(const dl_tensor *self, const dl_arg *list, subscript *s) {
@@ -92,7 +103,8 @@ static dl_status read_subscript(const dl_tensor *self, const dl_arg *list, subsc
   for (int k = 0; k < list->n; k++) {
     const dl_tensor *t = list->ts[k];
     if (t && !is_mask(t) && !is_index(t))
-      return dl_fail(DL_IndexError, DL_E_INDEX, "tensors used as indices must be long, int, byte or bool tensors");
+      return dl_fail(DL_IndexError, DL_E_INDEX,
+                     "tensors used as indices must be long, int, byte or bool tensors");
   }
   for (int k = 0; k < list->n; k++) {
     const dl_tensor *t = list->ts[k];
@@ -140,8 +152,9 @@ dl_status dl_rule_index_put(dl_call *c) {
   char a[TEXT], b[TEXT];
   if (v->dtype != self->dtype)
     return dl_fail(DL_RuntimeError, DL_E_DTYPE,
-                   "Index put requires the source and destination dtypes match, got %s for the destination "
-                   "and %s for the source.", dl_dtypes[self->dtype].scalar, dl_dtypes[v->dtype].scalar);
+                   "Index put requires the source and destination dtypes match, got %s for the "
+                   "destination and %s for the source.",
+                   dl_dtypes[self->dtype].scalar, dl_dtypes[v->dtype].scalar);
   DL_TRY(read_subscript(self, &c->arg[1], &s));
   DL_TRY(subscript_shape(self, &s, &m));
   int extra = v->ndim > m.ndim ? v->ndim - m.ndim : 0;
@@ -153,14 +166,15 @@ dl_status dl_rule_index_put(dl_call *c) {
   }
   if (!fits)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "shape mismatch: value tensor of shape %s cannot be broadcast to indexing result of shape "
-                   "%s", text_of(v, a), dl_sizes_str(m.ndim, m.size, b, sizeof b));
+                   "shape mismatch: value tensor of shape %s cannot be broadcast to indexing "
+                   "result of shape %s",
+                   text_of(v, a), dl_sizes_str(m.ndim, m.size, b, sizeof b));
   dl_call_out_like(c, 0, self);
   c->dims = m.ndim;
   return DL_OK;
 }
 
-/* ---- gather, scatter ------------------------------------------------------------------------------------ */
+/* ---- gather, scatter ------------------------------------------------------------- */
 static int rank(const dl_tensor *t) { return t->ndim ? t->ndim : 1; }
 static int64_t size_at(const dl_tensor *t, int d) { return t->ndim ? t->size[d] : 1; }
 
@@ -181,13 +195,15 @@ dl_status dl_rule_gather(dl_call *c) {
   for (int d = 0; idx->numel && d < rank(self); d++)
     if (d != dim && size_at(idx, d) > size_at(self, d))
       return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                     "Size does not match at dimension %d expected index %s to be no larger than self %s apart "
-                     "from dimension %d", d, text_of(idx, a), text_of(self, b), dim);
+                     "Size does not match at dimension %d expected index %s to be no larger than "
+                     "self %s apart from dimension %d",
+                     d, text_of(idx, a), text_of(self, b), dim);
   dl_call_out(c, 0, (dl_dtype)self->dtype, idx->ndim, idx->size);
   return DL_OK;
 }
 
-static dl_status scatter_sizes(const dl_tensor *self, const dl_tensor *idx, const dl_tensor *src, int dim) {
+static dl_status scatter_sizes(const dl_tensor *self, const dl_tensor *idx, const dl_tensor *src,
+                               int dim) {
   char a[TEXT], b[TEXT], s[TEXT];
   bool fits = true, fits_src = true;
   if (idx->numel == 0) return DL_OK;
@@ -204,11 +220,12 @@ static dl_status scatter_sizes(const dl_tensor *self, const dl_tensor *idx, cons
   if (fits && fits_src) return DL_OK;
   if (!src)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "Expected index %s to be no larger than self %s apart from dimension %d", text_of(idx, a),
-                   text_of(self, b), dim);
+                   "Expected index %s to be no larger than self %s apart from dimension %d",
+                   text_of(idx, a), text_of(self, b), dim);
   return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                 "Expected index %s to be no larger than self %s apart from dimension %d and to be no larger "
-                 "size than src %s", text_of(idx, a), text_of(self, b), dim, text_of(src, s));
+                 "Expected index %s to be no larger than self %s apart from dimension %d and to "
+                 "be no larger size than src %s",
+                 text_of(idx, a), text_of(self, b), dim, text_of(src, s));
 }
 
 dl_status dl_rule_scatter(dl_call *c) {
@@ -218,13 +235,14 @@ dl_status dl_rule_scatter(dl_call *c) {
   DL_TRY(dl_wrap_dim(c->arg[1].i, self->ndim, &dim));
   DL_TRY(index_dtype("scatter", idx));
   if (src && src->dtype != self->dtype && !src->wrapped)
-    return dl_fail(DL_RuntimeError, DL_E_DTYPE, "scatter(): Expected self.dtype to be equal to src.dtype");
+    return dl_fail(DL_RuntimeError, DL_E_DTYPE,
+                   "scatter(): Expected self.dtype to be equal to src.dtype");
   DL_TRY(scatter_sizes(self, idx, src, dim));
   dl_call_out_like(c, 0, self);
   return DL_OK;
 }
 
-/* ---- one index vector --------------------------------------------------------------------------------------- */
+/* ---- one index vector ------------------------------------------------------------ */
 dl_status dl_rule_index_select(dl_call *c) {
   const dl_tensor *self = c->arg[0].t, *idx = c->arg[2].t;
   int dim;
@@ -232,7 +250,8 @@ dl_status dl_rule_index_select(dl_call *c) {
   if (idx->ndim > 1)
     return dl_fail(DL_IndexError, DL_E_SHAPE, "index_select(): Index is supposed to be a vector");
   if (!is_index(idx))
-    return dl_fail(DL_RuntimeError, DL_E_DTYPE, "index_select(): Expected dtype int32 or int64 for index");
+    return dl_fail(DL_RuntimeError, DL_E_DTYPE,
+                   "index_select(): Expected dtype int32 or int64 for index");
   if (self->ndim == 0 && idx->numel != 1)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
                    "index_select(): Index to scalar can have only 1 value, got %lld value(s)",
@@ -242,16 +261,19 @@ dl_status dl_rule_index_select(dl_call *c) {
   return DL_OK;
 }
 
-static dl_status add_checks(const dl_tensor *self, const dl_tensor *idx, const dl_tensor *src, int dim) {
+static dl_status add_checks(const dl_tensor *self, const dl_tensor *idx, const dl_tensor *src,
+                            int dim) {
   char a[TEXT], b[TEXT];
   bool same = src->ndim == self->ndim;
   if (idx->ndim > 1)
     return dl_fail(DL_IndexError, DL_E_SHAPE,
-                   "index_add_(): Index is supposed to be a vector, but got dim: %d with type: %s and size: %s",
+                   "index_add_(): Index is supposed to be a vector, but got dim: %d with type: %s "
+                   "and size: %s",
                    idx->ndim, dl_dtypes[idx->dtype].scalar, text_of(idx, a));
   if (!is_index(idx))
     return dl_fail(DL_RuntimeError, DL_E_DTYPE,
-                   "index_add_(): Expected dtype int32/int64 for index but got: %s", dl_dtypes[idx->dtype].scalar);
+                   "index_add_(): Expected dtype int32/int64 for index but got: %s",
+                   dl_dtypes[idx->dtype].scalar);
   if (self->dtype != src->dtype)
     return dl_fail(DL_RuntimeError, DL_E_DTYPE,
                    "index_add_(): self (%s) and source (%s) must have the same scalar type",
@@ -259,47 +281,56 @@ static dl_status add_checks(const dl_tensor *self, const dl_tensor *idx, const d
   int64_t given = src->ndim == 0 ? 1 : src->size[dim < src->ndim ? dim : 0];
   if (idx->numel != given)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "index_add_(): Number of indices (%lld) should be equal to source.size(dim): (%lld), for "
-                   "dim: %d", (long long)idx->numel, (long long)given, dim);
+                   "index_add_(): Number of indices (%lld) should be equal to source.size(dim): "
+                   "(%lld), for dim: %d",
+                   (long long)idx->numel, (long long)given, dim);
   for (int d = 0; same && d < self->ndim; d++) same = d == dim || self->size[d] == src->size[d];
   if (!same && !(self->ndim <= 1 && src->ndim <= 1))
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "source tensor shape must match self tensor shape, excluding the specified dimension. Got "
-                   "self.shape = %s source.shape = %s", text_of(self, a), text_of(src, b));
+                   "source tensor shape must match self tensor shape, excluding the specified "
+                   "dimension. Got self.shape = %s source.shape = %s",
+                   text_of(self, a), text_of(src, b));
   return DL_OK;
 }
 
-static dl_status copy_checks(const dl_tensor *self, const dl_tensor *idx, const dl_tensor *src, int dim) {
+static dl_status copy_checks(const dl_tensor *self, const dl_tensor *idx, const dl_tensor *src,
+                             int dim) {
   if (idx->ndim > 1)
-    return dl_fail(DL_IndexError, DL_E_SHAPE, "index_copy_(): Index should have dimension 1 or 0 (got %d)",
-                   idx->ndim);
+    return dl_fail(DL_IndexError, DL_E_SHAPE,
+                   "index_copy_(): Index should have dimension 1 or 0 (got %d)", idx->ndim);
   if (src->ndim == 0 && idx->numel != 1)
     return dl_fail(DL_IndexError, DL_E_SHAPE,
                    "index_copy_(): When source is scalar, index should have one element (got %lld)",
                    (long long)idx->numel);
   if (src->ndim != self->ndim && src->ndim && self->ndim)
     return dl_fail(DL_IndexError, DL_E_SHAPE,
-                   "index_copy_(): When source and destination are not scalars, their dimensionality must "
-                   "match. Source dimensionality (%d), destination dimensionality (%d)", src->ndim, self->ndim);
+                   "index_copy_(): When source and destination are not scalars, their "
+                   "dimensionality must match. Source dimensionality (%d), destination "
+                   "dimensionality (%d)",
+                   src->ndim, self->ndim);
   if (idx->dtype != DL_I64)
-    return dl_fail(DL_RuntimeError, DL_E_DTYPE, "index_copy_(): Expected a long tensor for index, but got %s",
+    return dl_fail(DL_RuntimeError, DL_E_DTYPE,
+                   "index_copy_(): Expected a long tensor for index, but got %s",
                    dl_dtypes[idx->dtype].scalar);
   if (self->dtype != src->dtype)
     return dl_fail(DL_RuntimeError, DL_E_DTYPE,
-                   "index_copy_(): self and source expected to have the same dtype, but got (self) %s and "
-                   "(source) %s", dl_dtypes[self->dtype].scalar, dl_dtypes[src->dtype].scalar);
+                   "index_copy_(): self and source expected to have the same dtype, but got "
+                   "(self) %s and (source) %s",
+                   dl_dtypes[self->dtype].scalar, dl_dtypes[src->dtype].scalar);
   for (int d = 0, k = 0; src->ndim && d < self->ndim; d++) {
     if (d == dim) continue;
     if (self->size[d] != src->size[d])
       return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                     "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice "
-                     "shape: %lld at dimension %d and source slice shape: %lld at dimension %d.",
+                     "index_copy_(): Source/destination tensor must have same slice shapes. "
+                     "Destination slice shape: %lld at dimension %d and source slice shape: %lld "
+                     "at dimension %d.",
                      (long long)self->size[d], k, (long long)src->size[d], k);
     k++;
   }
   if (src->ndim && idx->numel != src->size[self->ndim ? dim : 0])
     return dl_fail(DL_IndexError, DL_E_SHAPE,
-                   "index_copy_(): Number of indices (%lld) should be equal to source.size(dim) (%lld)",
+                   "index_copy_(): Number of indices (%lld) should be equal to source.size(dim) "
+                   "(%lld)",
                    (long long)idx->numel, (long long)src->size[self->ndim ? dim : 0]);
   return DL_OK;
 }
@@ -323,13 +354,13 @@ dl_status dl_rule_index_fill(dl_call *c) {
   if (idx->ndim > 1) return dl_fail(DL_RuntimeError, DL_E_SHAPE, "Index has to be a vector/scalar");
   if (c->arg[3].tag == DL_A_TENSOR && c->arg[3].t->ndim)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "index_fill_ only supports a 0-dimensional value tensor, but got tensor with %d "
-                   "dimension(s).", c->arg[3].t->ndim);
+                   "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                   "%d dimension(s).", c->arg[3].t->ndim);
   dl_call_out_like(c, 0, self);
   return DL_OK;
 }
 
-/* ---- sizes that depend on the elements ----------------------------------------------------------------------- */
+/* ---- sizes that depend on the elements ------------------------------------------- */
 dl_status dl_rule_nonzero(dl_call *c) {
   const dl_tensor *x = c->arg[0].t;
   dl_view v = view_of(x);
@@ -343,16 +374,21 @@ dl_status dl_rule_searchsorted(dl_call *c) {
   int n = v ? v->ndim : 0;
   if (seq->ndim == 0)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension");
+                   "torch.searchsorted(): boundaries tensor should have positive dimension, but "
+                   "got 0 dimension");
   if (n == 0 && seq->ndim != 1)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is "
-                   "1, but we got boundaries tensor dim(%d) and input value's dim(0) numel(1)", seq->ndim);
-  if (seq->ndim != 1 && (n != seq->ndim || memcmp(seq->size, v->size, (size_t)(n - 1) * sizeof *v->size)))
+                   "torch.searchsorted(): input value can be a scalar only when boundaries tensor "
+                   "dimension is 1, but we got boundaries tensor dim(%d) and input value's dim(0) "
+                   "numel(1)",
+                   seq->ndim);
+  if (seq->ndim != 1 &&
+      (n != seq->ndim || memcmp(seq->size, v->size, (size_t)(n - 1) * sizeof *v->size)))
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions "
-                   "of boundaries tensor and input value tensor must match, but we got boundaries tensor %s "
-                   "and input value tensor %s", text_of(seq, a), text_of(v, b));
+                   "torch.searchsorted(): boundaries tensor should be 1 dimension or the first "
+                   "N-1 dimensions of boundaries tensor and input value tensor must match, but we "
+                   "got boundaries tensor %s and input value tensor %s",
+                   text_of(seq, a), text_of(v, b));
   dl_call_out(c, 0, DL_I64, n, v ? v->size : NULL);
   return DL_OK;
 }

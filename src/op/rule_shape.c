@@ -1,7 +1,8 @@
 /* rule_shape.c -- result shapes of ops that lay elements out anew: cat, stack, flip, roll, tril …
  *
  * For dispatch.
- * SOURCE     ATen/native/TensorShape.cpp, TensorTransformations.cpp, TriangularOps.cpp, PadNd.cpp (texts).
+ * SOURCE     ATen/native/TensorShape.cpp, TensorTransformations.cpp, TriangularOps.cpp, PadNd.cpp
+ *            (texts).
  * MUST NOT   allocate. */
 #include "op/view.h"
 
@@ -9,7 +10,7 @@
 
 #define TEXT 160 /* bytes of "[2, 3]" */
 
-/* ---- lists ------------------------------------------------------------------------------------ */
+/* ---- lists ----------------------------------------------------------------------- */
 /* Promotion over a list, by PyTorch's priorities: dimensioned, 0-dim, wrapped numbers. */
 static dl_dtype list_dtype(const dl_arg *ts) {
   dl_dtype level[3] = {DL_NODTYPE, DL_NODTYPE, DL_NODTYPE}, d = DL_NODTYPE;
@@ -31,14 +32,14 @@ static bool skipped(const dl_tensor *t) { return t->ndim == 1 && t->size[0] == 0
 
 static dl_status cat_member(const dl_tensor *t, int k, int dim, dl_meta *m) {
   if (t->ndim != m->ndim)
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "Tensors must have same number of dimensions: got %d and %d",
-                   m->ndim, t->ndim);
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
+                   "Tensors must have same number of dimensions: got %d and %d", m->ndim, t->ndim);
   for (int d = 0; d < t->ndim; d++)
     if (d != dim && t->size[d] != m->size[d])
       return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                     "Sizes of tensors must match except in dimension %d. Expected size %lld but got size "
-                     "%lld for tensor number %d in the list.", dim, (long long)m->size[d],
-                     (long long)t->size[d], k);
+                     "Sizes of tensors must match except in dimension %d. Expected size %lld but "
+                     "got size %lld for tensor number %d in the list.",
+                     dim, (long long)m->size[d], (long long)t->size[d], k);
   if (!dl_add_ok(m->size[dim], t->size[dim], &m->size[dim]))
     return dl_fail(DL_RuntimeError, DL_E_SHAPE, "torch.cat(): the result is too large");
   return DL_OK;
@@ -48,7 +49,8 @@ dl_status dl_rule_cat(dl_call *c) {
   const dl_arg *ts = &c->arg[0];
   int first = -1, dim;
   if (ts->n == 0)
-    return dl_fail(DL_ValueError, DL_E_ARGUMENT, "torch.cat(): expected a non-empty list of Tensors");
+    return dl_fail(DL_ValueError, DL_E_ARGUMENT,
+                   "torch.cat(): expected a non-empty list of Tensors");
   for (int k = 0; k < ts->n; k++) {
     if (ts->ts[k]->ndim == 0)
       return dl_fail(DL_RuntimeError, DL_E_SHAPE,
@@ -77,7 +79,8 @@ dl_status dl_rule_stack(dl_call *c) {
   for (int k = 1; k < ts->n; k++)
     if (!dl_sizes_equal(t->ndim, t->size, ts->ts[k]->ndim, ts->ts[k]->size))
       return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                     "stack expects each tensor to be equal size, but got %s at entry 0 and %s at entry %d",
+                     "stack expects each tensor to be equal size, but got %s at entry 0 and %s at "
+                     "entry %d",
                      dl_sizes_str(t->ndim, t->size, a, sizeof a),
                      dl_sizes_str(ts->ts[k]->ndim, ts->ts[k]->size, b, sizeof b), k);
   dl_call_out(c, 0, list_dtype(ts), t->ndim, t->size);
@@ -88,7 +91,7 @@ dl_status dl_rule_stack(dl_call *c) {
   return DL_OK;
 }
 
-/* ---- one operand ---------------------------------------------------------------------------------- */
+/* ---- one operand ----------------------------------------------------------------- */
 dl_status dl_rule_repeat(dl_call *c) {
   const dl_tensor *x = c->arg[0].t;
   int n;
@@ -96,8 +99,8 @@ dl_status dl_rule_repeat(dl_call *c) {
   char s[TEXT];
   if (n < x->ndim)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
-                   "tensor");
+                   "Number of dimensions of repeat dims can not be smaller than number of "
+                   "dimensions of tensor");
   DL_TRY(dl_dim_count(n));
   dl_call_out(c, 0, (dl_dtype)x->dtype, n, times);
   dl_meta *m = &c->out[0];
@@ -107,7 +110,8 @@ dl_status dl_rule_repeat(dl_call *c) {
       return dl_fail(DL_RuntimeError, DL_E_SHAPE, "the repeated tensor is too large");
   for (int d = 0; d < n; d++)
     if (m->size[d] < 0)
-      return dl_fail(DL_RuntimeError, DL_E_SHAPE, "Trying to create tensor with negative dimension %lld: %s",
+      return dl_fail(DL_RuntimeError, DL_E_SHAPE,
+                     "Trying to create tensor with negative dimension %lld: %s",
                      (long long)m->size[d], dl_sizes_str(n, m->size, s, sizeof s));
   return DL_OK;
 }
@@ -128,11 +132,13 @@ dl_status dl_rule_roll(dl_call *c) {
   const int64_t *dims = dl_arg_ints(&c->arg[2], &m);
   if (n == 0) return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "`shifts` required");
   if (n != m && !(n == 1 && m == 0))
-    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "shifts and dimensions must align. shifts: %d, dims:%d", n, m);
+    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
+                   "shifts and dimensions must align. shifts: %d, dims:%d", n, m);
   for (int k = 0; k < m; k++) {
     int d;
     if (x->ndim == 0)
-      return dl_fail(DL_IndexError, DL_E_INDEX, "Dimension specified as %lld but tensor has no dimensions",
+      return dl_fail(DL_IndexError, DL_E_INDEX,
+                     "Dimension specified as %lld but tensor has no dimensions",
                      (long long)dims[k]);
     DL_TRY(dl_wrap_dim(dims[k], x->ndim, &d));
   }
@@ -143,7 +149,8 @@ dl_status dl_rule_roll(dl_call *c) {
 dl_status dl_rule_tri(dl_call *c) {
   const dl_tensor *x = c->arg[0].t;
   if (x->ndim < 2)
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "%s: input tensor must have at least 2 dimensions", c->op->id);
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "%s: input tensor must have at least 2 dimensions",
+                   c->op->id);
   dl_call_out_like(c, 0, x);
   return DL_OK;
 }
@@ -155,12 +162,14 @@ dl_status dl_rule_diag_embed(dl_call *c) {
   DL_TRY(dl_wrap_dim(c->arg[2].i, x->ndim + 1, &a));
   DL_TRY(dl_wrap_dim(c->arg[3].i, x->ndim + 1, &b));
   if (a == b)
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "diagonal dimensions cannot be identical %lld, %lld",
-                   (long long)c->arg[2].i, (long long)c->arg[3].i);
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
+                   "diagonal dimensions cannot be identical %lld, %lld", (long long)c->arg[2].i,
+                   (long long)c->arg[3].i);
   DL_TRY(dl_dim_count(x->ndim + 1));
   int64_t size[DL_MAXDIM], side;
   if (!dl_add_ok(x->size[x->ndim - 1], off < 0 ? -off : off, &side))
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "diag_embed: offset %lld is too large", (long long)off);
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "diag_embed: offset %lld is too large",
+                   (long long)off);
   for (int d = 0, k = 0; d < x->ndim + 1; d++) size[d] = d == a || d == b ? side : x->size[k++];
   dl_call_out(c, 0, (dl_dtype)x->dtype, x->ndim + 1, size);
   return DL_OK;
@@ -172,19 +181,21 @@ dl_status dl_rule_constant_pad(dl_call *c) {
   const int64_t *pad = dl_arg_ints(&c->arg[1], &n);
   if (n % 2 || n / 2 > x->ndim)
     return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                   "Length of pad must be even and at most twice the number of dimensions, but got %d and %d",
+                   "Length of pad must be even and at most twice the number of dimensions, but "
+                   "got %d and %d",
                    n, x->ndim);
   dl_call_out_like(c, 0, x);
   for (int k = 0; k < n / 2; k++) {
     int64_t *s = &c->out[0].size[x->ndim - 1 - k];
     if (!dl_add_ok(*s, pad[2 * k], s) || !dl_add_ok(*s, pad[2 * k + 1], s))
       return dl_fail(DL_RuntimeError, DL_E_SHAPE, "pad: the padded tensor is too large");
-    if (*s < 0) return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "narrow(): length must be non-negative.");
+    if (*s < 0)
+      return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "narrow(): length must be non-negative.");
   }
   return DL_OK;
 }
 
-/* ---- backwards of views --------------------------------------------------------------------------------- */
+/* ---- backwards of views ---------------------------------------------------------- */
 /* select_backward, slice_backward: the size is given. */
 dl_status dl_rule_view_bwd(dl_call *c) {
   int n;

@@ -28,7 +28,8 @@ static void pair(dl_call *c, const dl_tensor *x, int dim, int64_t n) {
 
 static dl_status not_empty(const char *name, const dl_tensor *x, int dim) {
   if (x->ndim == 0 || x->size[dim] != 0) return DL_OK;
-  return dl_fail(DL_IndexError, DL_E_SHAPE, "%s(): Expected reduction dim %d to have non-zero size.", name, dim);
+  return dl_fail(DL_IndexError, DL_E_SHAPE,
+                 "%s(): Expected reduction dim %d to have non-zero size.", name, dim);
 }
 
 dl_status dl_rule_sort(dl_call *c) {
@@ -58,7 +59,8 @@ dl_status dl_rule_kthvalue(dl_call *c) {
   DL_TRY(dl_wrap_dim(c->arg[2].i, x->ndim, &dim));
   DL_TRY(not_empty("kthvalue", x, dim));
   if (k < 1 || k > (x->ndim ? x->size[dim] : 1))
-    return dl_fail(DL_RuntimeError, DL_E_INDEX, "kthvalue(): selected number k out of range for dimension %d", dim);
+    return dl_fail(DL_RuntimeError, DL_E_INDEX,
+                   "kthvalue(): selected number k out of range for dimension %d", dim);
   if (x->dtype == DL_BOOL) return not_implemented("kthvalue_cpu", DL_BOOL);
   pair(c, x, dim, c->arg[3].i ? 1 : -1);
   return DL_OK;
@@ -80,7 +82,7 @@ dl_status dl_rule_median(dl_call *c) {
   return DL_OK;
 }
 
-/* ---- unique ------------------------------------------------------------------------------------ */
+/* ---- unique ---------------------------------------------------------------------- */
 /* Number of distinct elements: each nan is one of its own. */
 static dl_status count_distinct(const dl_tensor *x, int64_t *count) {
   dl_dtype d = (dl_dtype)x->dtype;
@@ -113,12 +115,13 @@ dl_status dl_rule_unique(dl_call *c) {
   return DL_OK;
 }
 
-/* ---- counting ------------------------------------------------------------------------------------- */
+/* ---- counting -------------------------------------------------------------------- */
 dl_status dl_rule_bincount(dl_call *c) {
   const dl_tensor *x = c->in[0], *w = c->in[1];
   int64_t least = c->arg[2].i, top = -1;
   size_t es = dl_dtype_size((dl_dtype)x->dtype);
-  if (!dl_dtype_is_int((dl_dtype)x->dtype)) return not_implemented("bincount_cpu", (dl_dtype)x->dtype);
+  if (!dl_dtype_is_int((dl_dtype)x->dtype))
+    return not_implemented("bincount_cpu", (dl_dtype)x->dtype);
   if (least < 0) return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "minlength should be >= 0");
   bool ok = x->ndim == 1;
   for (int64_t i = 0; ok && i < x->numel; i++) {
@@ -127,9 +130,11 @@ dl_status dl_rule_bincount(dl_call *c) {
     if (v > top) top = v;
   }
   if (!ok)
-    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "bincount only supports 1-d non-negative integral inputs.");
+    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
+                   "bincount only supports 1-d non-negative integral inputs.");
   if (w && (w->ndim != 1 || w->size[0] != x->size[0]))
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "weights should be 1-d and have the same length as input");
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
+                   "weights should be 1-d and have the same length as input");
   int64_t n = top + 1 > least ? top + 1 : least;
   dl_dtype d = !w || x->numel == 0 ? DL_I64 : w->dtype == DL_F32 ? DL_F32 : DL_F64;
   dl_call_out(c, 0, d, 1, &n);
@@ -141,15 +146,17 @@ dl_status dl_rule_histc(dl_call *c) {
   int64_t bins = c->arg[1].i;
   if (bins <= 0)
     return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                   "torch.histogram(): bins must be > 0, but got %lld for dimension 0", (long long)bins);
-  if (!dl_dtype_is_float((dl_dtype)x->dtype)) return not_implemented("histogram_cpu", (dl_dtype)x->dtype);
+                   "torch.histogram(): bins must be > 0, but got %lld for dimension 0",
+                   (long long)bins);
+  if (!dl_dtype_is_float((dl_dtype)x->dtype))
+    return not_implemented("histogram_cpu", (dl_dtype)x->dtype);
   if (dl_arg_f(&c->arg[2]) > dl_arg_f(&c->arg[3]))
     return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "torch.histc: max must be larger than min");
   dl_call_out(c, 0, (dl_dtype)x->dtype, 1, &bins);
   return DL_OK;
 }
 
-/* ---- probabilities --------------------------------------------------------------------------------- */
+/* ---- probabilities --------------------------------------------------------------- */
 dl_status dl_rule_bernoulli(dl_call *c) {
   dl_dtype d = (dl_dtype)c->in[0]->dtype;
   if (!dl_dtype_is_float(d)) return not_implemented("bernoulli_tensor_cpu_p_", d);

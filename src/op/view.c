@@ -28,24 +28,27 @@ static void drop_dim(dl_vout *o, int d) {
 
 dl_status dl_dim_count(int n) {
   if (n <= DL_MAXDIM) return DL_OK;
-  dl_fail(DL_RuntimeError, DL_E_UNSUPPORTED, "tensors have at most %d dimensions, but got %d", DL_MAXDIM, n);
+  dl_fail(DL_RuntimeError, DL_E_UNSUPPORTED, "tensors have at most %d dimensions, but got %d",
+          DL_MAXDIM, n);
   dl_note("PyTorch allows 64; merge some dimensions");
   return DL_E_UNSUPPORTED;
 }
 
-/* ---- view ----------------------------------------------------------------------------------- */
+/* ---- view ------------------------------------------------------------------------ */
 static dl_status bad_shape(int n, const int64_t *shape, int64_t numel) {
   char s[TEXT];
   return dl_fail(DL_RuntimeError, DL_E_SHAPE, "shape '%s' is invalid for input of size %lld",
                  dl_sizes_str(n, shape, s, sizeof s), (long long)numel);
 }
 
-static dl_status infer(int n, const int64_t *shape, int free, int64_t known, int64_t numel, int64_t *out) {
+static dl_status infer(int n, const int64_t *shape, int free, int64_t known, int64_t numel,
+                       int64_t *out) {
   char s[TEXT];
   if (known == 0 && numel == 0)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "cannot reshape tensor of 0 elements into shape %s because the unspecified dimension "
-                   "size -1 can be any value and is ambiguous", dl_sizes_str(n, shape, s, sizeof s));
+                   "cannot reshape tensor of 0 elements into shape %s because the unspecified "
+                   "dimension size -1 can be any value and is ambiguous",
+                   dl_sizes_str(n, shape, s, sizeof s));
   if (known == 0 || numel % known) return bad_shape(n, shape, numel);
   out[free] = numel / known;
   return DL_OK;
@@ -63,8 +66,9 @@ dl_status dl_infer_size(const dl_arg *arg, int64_t numel, int64_t *out, int *cou
       return dl_fail(DL_RuntimeError, DL_E_SHAPE, "only one dimension can be inferred");
     if (shape[d] == -1) free = d;
     else if (shape[d] < 0)
-      return dl_fail(DL_RuntimeError, DL_E_SHAPE, "invalid shape dimension %lld at index %d of shape %s",
-                     (long long)shape[d], d, dl_sizes_str(n, shape, s, sizeof s));
+      return dl_fail(DL_RuntimeError, DL_E_SHAPE,
+                     "invalid shape dimension %lld at index %d of shape %s", (long long)shape[d], d,
+                     dl_sizes_str(n, shape, s, sizeof s));
     else if (!dl_mul_ok(known, shape[d], &known)) return bad_shape(n, shape, numel);
   }
   *count = n;
@@ -102,8 +106,8 @@ bool dl_view_strides(const dl_tensor *t, int n, const int64_t *size, int64_t *st
 
 static dl_status incompatible(void) {
   dl_fail(DL_RuntimeError, DL_E_SHAPE,
-          "view size is not compatible with input tensor's size and stride (at least one dimension spans "
-          "across two contiguous subspaces). Use .reshape(...) instead.");
+          "view size is not compatible with input tensor's size and stride (at least one "
+          "dimension spans across two contiguous subspaces). Use .reshape(...) instead.");
   dl_note("x:reshape(…) copies when it must; x:contiguous():view(…) always works");
   return DL_E_SHAPE;
 }
@@ -117,7 +121,7 @@ dl_status dl_view_view(dl_vcall *v) {
 
 dl_status dl_view__unsafe_view(dl_vcall *v) { return dl_view_view(v); }
 
-/* ---- order of dimensions ------------------------------------------------------------------------ */
+/* ---- order of dimensions --------------------------------------------------------- */
 dl_status dl_view_permute(dl_vcall *v) {
   const dl_tensor *t = v->self;
   int n;
@@ -126,9 +130,10 @@ dl_status dl_view_permute(dl_vcall *v) {
   uint32_t seen = 0;
   if (n != t->ndim)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "permute(sparse_coo): number of dimensions in the tensor input does not match the length "
-                   "of the desired ordering of dimensions i.e. input.dim() = %d is not equal to len(dims) = "
-                   "%d", t->ndim, n);
+                   "permute(sparse_coo): number of dimensions in the tensor input does not match "
+                   "the length of the desired ordering of dimensions i.e. input.dim() = %d is not "
+                   "equal to len(dims) = %d",
+                   t->ndim, n);
   for (int k = 0; k < n; k++) {
     int d;
     DL_TRY(dl_wrap_dim(dims[k], n, &d));
@@ -163,25 +168,28 @@ dl_status dl_view_transpose(dl_vcall *v) {
 dl_status dl_view_t(dl_vcall *v) {
   int n = v->self->ndim;
   if (n > 2)
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "t() expects a tensor with <= 2 dimensions, but self is %dD", n);
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
+                   "t() expects a tensor with <= 2 dimensions, but self is %dD", n);
   return push_swapped(v, 0, n == 2 ? 1 : 0);
 }
 
-/* ---- expand ------------------------------------------------------------------------------------- */
+/* ---- expand ---------------------------------------------------------------------- */
 static dl_status expand_dim(const dl_tensor *t, int n, const int64_t *want, int d, dl_vout *o) {
   int old = d - (n - t->ndim);
   int64_t have = old >= 0 ? t->size[old] : 1, target = want[d];
   if (target == -1 && old < 0)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension "
-                   "%d", d);
+                   "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing "
+                   "dimension %d",
+                   d);
   if (target == -1) target = have;
   if (have != target && have != 1) {
     char a[TEXT], b[TEXT];
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
                    "The expanded size of the tensor (%lld) must match the existing size (%lld) at "
-                   "non-singleton dimension %d.  Target sizes: %s.  Tensor sizes: %s", (long long)target,
-                   (long long)have, d, dl_sizes_str(n, want, a, sizeof a), sizes_text(t, b));
+                   "non-singleton dimension %d.  Target sizes: %s.  Tensor sizes: %s",
+                   (long long)target, (long long)have, d, dl_sizes_str(n, want, a, sizeof a),
+                   sizes_text(t, b));
   }
   if (target < 0)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
@@ -206,9 +214,10 @@ dl_status dl_view_expand(dl_vcall *v) {
   DL_TRY(dl_dim_count(n));
   if (n < t->ndim)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "expand(%s{%s}, size=%s): the number of sizes provided (%d) must be greater or equal to "
-                   "the number of dimensions in the tensor (%d)", dl_tensor_type_name(t, type),
-                   sizes_text(t, a), dl_sizes_str(n, want, b, sizeof b), n, t->ndim);
+                   "expand(%s{%s}, size=%s): the number of sizes provided (%d) must be greater or "
+                   "equal to the number of dimensions in the tensor (%d)",
+                   dl_tensor_type_name(t, type), sizes_text(t, a),
+                   dl_sizes_str(n, want, b, sizeof b), n, t->ndim);
   dl_vout o = {.ndim = n};
   for (int d = 0; d < n; d++) DL_TRY(expand_dim(t, n, want, d, &o));
   for (int d = n - t->ndim - 1; d >= 0 && t->ndim; d--) /* as PyTorch reports strides of new dims */
@@ -218,7 +227,7 @@ dl_status dl_view_expand(dl_vcall *v) {
   return dl_vcall_push(v, &o);
 }
 
-/* ---- dimensions of size 1 ------------------------------------------------------------------------ */
+/* ---- dimensions of size 1 -------------------------------------------------------- */
 static dl_status push_squeezed(dl_vcall *v, uint32_t mask) {
   dl_vout o;
   same(v->self, &o);
@@ -231,7 +240,8 @@ dl_status dl_view_squeeze(dl_vcall *v) { return push_squeezed(v, ~0u); }
 
 dl_status dl_view_squeeze_dim(dl_vcall *v) {
   uint32_t mask = 0;
-  if (v->arg[1].tag != DL_A_INTS || v->arg[1].n) DL_TRY(dl_dims_mask(&v->arg[1], v->self->ndim, &mask));
+  if (v->arg[1].tag != DL_A_INTS || v->arg[1].n)
+    DL_TRY(dl_dims_mask(&v->arg[1], v->self->ndim, &mask));
   return push_squeezed(v, mask);
 }
 
@@ -250,7 +260,7 @@ dl_status dl_view_unsqueeze(dl_vcall *v) {
   return dl_vcall_push(v, &o);
 }
 
-/* ---- parts ------------------------------------------------------------------------------------------ */
+/* ---- parts ----------------------------------------------------------------------- */
 dl_status dl_view_select(dl_vcall *v) {
   const dl_tensor *t = v->self;
   int64_t i = v->arg[2].i;
@@ -261,8 +271,8 @@ dl_status dl_view_select(dl_vcall *v) {
   DL_TRY(dl_wrap_dim(v->arg[1].i, t->ndim, &d));
   if (i < -t->size[d] || i >= t->size[d])
     return dl_fail(DL_IndexError, DL_E_INDEX,
-                   "select(): index %lld out of range for tensor of size %s at dimension %d", (long long)i,
-                   sizes_text(t, s), d);
+                   "select(): index %lld out of range for tensor of size %s at dimension %d",
+                   (long long)i, sizes_text(t, s), d);
   dl_vout o;
   same(t, &o);
   o.offset = (i < 0 ? i + t->size[d] : i) * t->stride[d];
@@ -299,8 +309,9 @@ dl_status dl_view_diagonal(dl_vcall *v) {
   DL_TRY(dl_wrap_dim(v->arg[2].i, t->ndim, &a));
   DL_TRY(dl_wrap_dim(v->arg[3].i, t->ndim, &b));
   if (a == b)
-    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "diagonal dimensions cannot be identical %lld, %lld",
-                   (long long)v->arg[2].i, (long long)v->arg[3].i);
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
+                   "diagonal dimensions cannot be identical %lld, %lld", (long long)v->arg[2].i,
+                   (long long)v->arg[3].i);
   int64_t rows = t->size[a], cols = t->size[b];
   off = clamp(off, -rows, cols);
   rows = off >= 0 ? rows : rows + off;
@@ -324,11 +335,12 @@ dl_status dl_view_unfold(dl_vcall *v) {
   DL_TRY(dl_dim_count(t->ndim + 1));
   int64_t most = t->ndim ? t->size[d] : 1;
   if (size < 0)
-    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "size is %lld but must be >= 0", (long long)size);
+    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "size is %lld but must be >= 0",
+                   (long long)size);
   if (size > most)
     return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                   "maximum size for tensor at dimension %d is %lld but size is %lld", d, (long long)most,
-                   (long long)size);
+                   "maximum size for tensor at dimension %d is %lld but size is %lld", d,
+                   (long long)most, (long long)size);
   if (step <= 0)
     return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "step is %lld but must be > 0", (long long)step);
   dl_vout o;
@@ -342,7 +354,7 @@ dl_status dl_view_unfold(dl_vcall *v) {
   return dl_vcall_push(v, &o);
 }
 
-/* ---- as_strided ---------------------------------------------------------------------------------------- */
+/* ---- as_strided ------------------------------------------------------------------ */
 static dl_status strides_fit(const dl_tensor *t, const dl_vout *o, int64_t offset) {
   char a[TEXT], b[TEXT];
   int64_t last = 0, bytes, item = (int64_t)dl_dtype_size((dl_dtype)t->dtype);
@@ -353,23 +365,27 @@ static dl_status strides_fit(const dl_tensor *t, const dl_vout *o, int64_t offse
     int64_t reach;
     if (o->stride[d] < 0)
       return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                     "as_strided: Negative strides are not supported at the moment, got strides: %s", b);
+                     "as_strided: Negative strides are not supported at the moment, got strides: "
+                     "%s",
+                     b);
     empty = empty || o->size[d] == 0;
     ok = ok && o->size[d] >= 0 && dl_mul_ok(o->size[d] - 1, o->stride[d], &reach) &&
          dl_add_ok(last, reach, &last);
   }
   if (offset < 0)
-    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "Tensor: invalid storage offset %lld", (long long)offset);
+    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "Tensor: invalid storage offset %lld",
+                   (long long)offset);
   if (empty && ok) return DL_OK;
-  ok = ok && dl_add_ok(last, offset, &last) && dl_add_ok(last, 1, &last) && dl_mul_ok(last, item, &bytes);
+  ok = ok && dl_add_ok(last, offset, &last) && dl_add_ok(last, 1, &last) &&
+       dl_mul_ok(last, item, &bytes);
   if (!ok)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
                    "Storage size calculation overflowed with sizes=%s and strides=%s", a, b);
   if ((size_t)bytes <= t->st->nbytes) return DL_OK;
   return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                 "setStorage: sizes %s, strides %s, storage offset %lld, and itemsize %lld requiring a "
-                 "storage size of %lld are out of bounds for storage of size %zu", a, b, (long long)offset,
-                 (long long)item, (long long)bytes, t->st->nbytes);
+                 "setStorage: sizes %s, strides %s, storage offset %lld, and itemsize %lld "
+                 "requiring a storage size of %lld are out of bounds for storage of size %zu",
+                 a, b, (long long)offset, (long long)item, (long long)bytes, t->st->nbytes);
 }
 
 static int64_t storage_offset(const dl_tensor *t) {
@@ -381,7 +397,8 @@ dl_status dl_view_as_strided(dl_vcall *v) {
   const dl_tensor *t = v->self;
   int n, m;
   const int64_t *size = dl_arg_ints(&v->arg[1], &n), *stride = dl_arg_ints(&v->arg[2], &m);
-  if (n != m) return dl_fail(DL_RuntimeError, DL_E_SHAPE, "mismatch in length of strides and shape");
+  if (n != m)
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "mismatch in length of strides and shape");
   DL_TRY(dl_dim_count(n));
   int64_t own = storage_offset(t), offset = dl_arg_given(&v->arg[3]) ? v->arg[3].i : own;
   dl_vout o = {.ndim = n};
@@ -392,7 +409,7 @@ dl_status dl_view_as_strided(dl_vcall *v) {
   return dl_vcall_push(v, &o);
 }
 
-/* ---- the same again ------------------------------------------------------------------------------------- */
+/* ---- the same again -------------------------------------------------------------- */
 dl_status dl_view_alias(dl_vcall *v) {
   dl_vout o;
   same(v->self, &o);

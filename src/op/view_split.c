@@ -38,11 +38,13 @@ dl_status dl_view_split(dl_vcall *v) {
   DL_TRY(has_dims(t, "split"));
   if (piece < 0)
     return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                   "split expects split_size be non-negative, but got split_size=%lld", (long long)piece);
+                   "split expects split_size be non-negative, but got split_size=%lld",
+                   (long long)piece);
   DL_TRY(dl_wrap_dim(v->arg[2].i, t->ndim, &d));
   if (piece == 0 && t->size[d] != 0)
     return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                   "split_size can only be 0 if dimension size is 0, but got dimension size of %lld",
+                   "split_size can only be 0 if dimension size is 0, but got dimension size of "
+                   "%lld",
                    (long long)t->size[d]);
   return push_equal(v, d, piece);
 }
@@ -59,15 +61,16 @@ dl_status dl_view_split_sizes(dl_vcall *v) {
   for (int k = 0; k < n; k++) {
     if (sizes[k] < 0)
       return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                     "split_with_sizes expects split_sizes have only non-negative entries, but got "
-                     "split_sizes=%s", text);
+                     "split_with_sizes expects split_sizes have only non-negative entries, but "
+                     "got split_sizes=%s", text);
     if (!dl_add_ok(sum, sizes[k], &sum)) sum = -1;
     if (sum < 0) break;
   }
   if (sum != t->size[d])
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
-                   "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size at "
-                   "dimension %d), but got split_sizes=%s", (long long)t->size[d], d, text);
+                   "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's "
+                   "size at dimension %d), but got split_sizes=%s",
+                   (long long)t->size[d], d, text);
   for (int k = 0; k < n; at += sizes[k++]) DL_TRY(push_piece(v, d, at, sizes[k]));
   return DL_OK;
 }
@@ -78,8 +81,8 @@ dl_status dl_view_chunk(dl_vcall *v) {
   int d;
   DL_TRY(has_dims(t, "chunk"));
   if (chunks <= 0)
-    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "chunk expects `chunks` to be greater than 0, got: %lld",
-                   (long long)chunks);
+    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
+                   "chunk expects `chunks` to be greater than 0, got: %lld", (long long)chunks);
   DL_TRY(dl_wrap_dim(v->arg[2].i, t->ndim, &d));
   int64_t n = t->size[d];
   if (n > 0) return push_equal(v, d, n / chunks + (n % chunks != 0));
@@ -91,7 +94,8 @@ dl_status dl_view_unbind(dl_vcall *v) {
   const dl_tensor *t = v->self;
   int d;
   if (t->ndim == 0)
-    return dl_fail(DL_IndexError, DL_E_INDEX, "Dimension specified as %lld but tensor has no dimensions",
+    return dl_fail(DL_IndexError, DL_E_INDEX,
+                   "Dimension specified as %lld but tensor has no dimensions",
                    (long long)v->arg[1].i);
   DL_TRY(dl_wrap_dim(v->arg[1].i, t->ndim, &d));
   for (int64_t i = 0; i < t->size[d]; i++) {

@@ -11,7 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FRESH 625 /* dl_gen.next right after seeding; differs from 624 (used up) in the saved state only */
+#define FRESH \
+  625 /* dl_gen.next right after seeding; differs from 624 (used up) in the saved state only */
 
 dl_gen dl_gen_cpu;
 bool dl_gen_mkl;
@@ -95,8 +96,8 @@ double dl_gen_normal(dl_gen *g) {
   return r * cos(th);
 }
 
-/* PyTorch's state: the legacy Torch7 record of 5048 bytes (seed, left, seeded, next, 624 words of 8 bytes,
- * the cached double normal), then a float normal and whether it is valid. */
+/* PyTorch's state: the legacy Torch7 record of 5048 bytes (seed, left, seeded, next, 624 words of 8
+ * bytes, the cached double normal), then a float normal and whether it is valid. */
 typedef struct { uint64_t seed; int32_t left, seeded; uint64_t next, state[624];
                  double normal_x, normal_y, normal_rho; int32_t normal_is_valid, pad; } legacy;
 typedef struct { legacy l; float float_normal; uint8_t float_valid, pad[3]; } record;
@@ -119,7 +120,8 @@ dl_status dl_gen_load(dl_gen *g, const uint8_t *in, size_t n) {
   record r;
   if (n != sizeof r)
     return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                   "Expected a CPUGeneratorImplState of size %zu but found the input RNG state size to be %zu",
+                   "Expected a CPUGeneratorImplState of size %zu but found the input RNG state "
+                   "size to be %zu",
                    sizeof r, n);
   memcpy(&r, in, sizeof r);
   if (!r.l.seeded || r.l.next > 624 || r.l.left < 1 || r.l.left > 624)
