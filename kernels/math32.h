@@ -220,7 +220,7 @@ DL_FN float dl_erf_parts(float a, float *near) {
 }
 DL_FN float dl_erf32(float x) {
   float a = dl_abs32(x), near, c = dl_erf_parts(a, &near);
-  return dl_copysign32(a < 0.92f ? near : 1.0f - c + (a - a), x);
+  return dl_copysign32(a < 0.92f ? near : 1.0f - c, x);
 }
 /* the normal distribution function (1 + erf(x / sqrt 2)) / 2, without cancellation below 0 */
 DL_FN float dl_phi32(float x) {

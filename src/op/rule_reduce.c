@@ -216,8 +216,13 @@ dl_status dl_rule_softmax(dl_call *c) {
   return DL_OK;
 }
 
+/* Contiguous kernels of this rule compute in floats alone. */
 dl_status dl_rule_same_as_0(dl_call *c) {
   dl_dtype d = (dl_dtype)c->in[0]->dtype;
+  for (int k = 0; c->op->kind == DL_KERNELC && k < c->nin; k++)
+    if (!dl_dtype_is_float((dl_dtype)c->in[k]->dtype))
+      return dl_fail(DL_NotImplementedError, DL_E_DTYPE, "\"%s\" not implemented for '%s'",
+                     c->op->id, dl_dtypes[c->in[k]->dtype].scalar);
   dl_call_out_like(c, 0, c->in[0]);
   if (dl_dtype_is_float(d)) c->compute = dl_compute_for(d);
   return DL_OK;
