@@ -23,9 +23,10 @@ typedef struct recipe_how {
   bool strided;        /* tensors are transposed windows of larger ones */
   int64_t empty;       /* this size becomes 0 everywhere; 0 = none */
   bool grad;           /* tensors that may, require grad */
+  int grow;            /* a size n > 1 becomes n * grow + 1; 0 = as written */
 } recipe_how;
 
-#define RECIPE_PLAIN ((recipe_how){DL_NODTYPE, DL_NODTYPE, false, 0, false})
+#define RECIPE_PLAIN ((recipe_how){DL_NODTYPE, DL_NODTYPE, false, 0, false, 0})
 
 typedef struct recipe_args {
   dl_arg arg[DL_MAX_PARAM];
