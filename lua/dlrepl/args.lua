@@ -4,9 +4,10 @@
 --     local n_in, n_out, bias = read(...)
 --
 -- For everything of PyTorch's that is written in Lua. Positions first, then keywords in ONE
--- trailing table with string keys. Types: int, float, number, bool, str, fn, list (a table),
+-- trailing table with string keys. Types: Tensor, int, float, number, bool, str, fn, list (a
+-- table),
 -- int2 (one integer or a list; read back as given), any; `?` allows None. `*` as in Python.
--- A type that a table with string keys satisfies by itself is `dict`.
+-- `dict` is any value too, but takes a table with string keys for itself.
 --
 -- ERRORS     TypeError with Python's text, and the parameter list as a note.
 -- INVARIANT  None is read back as nil; an integral float given for an int becomes one.
@@ -40,8 +41,10 @@ end
 local readers = {
   int = {whole, "int"}, int2 = {whole_list, "int or tuple of ints"},
   float = {is "number", "float"}, number = {is "number", "Number"}, bool = {is "boolean", "bool"},
-  str = {is "string", "str"}, list = {is "table", "list"}, dict = {is "table", "dict"},
+  str = {is "string", "str"}, list = {is "table", "list"}, dict = {function(v) return v end,
+    "dict"},
   fn = {callable, "callable"},
+  Tensor = {function(v) if core.is_tensor(v) then return v end end, "Tensor"},
 }
 
 local function parse_default(text)

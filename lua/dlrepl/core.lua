@@ -59,6 +59,39 @@ function M.zero_grad(p, set_to_none)
   end
 end
 
+local function typename(v) return require("dlrepl.pyrepr").typename(v) end
+
+-- len(v) for datasets and lists; TypeError for what has none.
+function M.length(v)
+  if type(v) == "table" or type(v) == "userdata" then
+    local ok, n = pcall(function() return #v end)
+    if ok then return n end
+    if type(n) == "table" then error(n, 0) end -- the object's own error
+  end
+  M.raise("TypeError", string.format("object of type '%s' has no len()", typename(v)))
+end
+
+-- A list from 1 whose elements satisfy `good`, or TypeError naming the function.
+function M.check_list(v, fn, what, good)
+  if type(v) ~= "table" then
+    M.raise("TypeError", string.format("%s() expects a list of %ss, but got %s", fn, what,
+                                       typename(v)))
+  end
+  for i = 1, #v do
+    if not good(v[i]) then
+      M.raise("TypeError", string.format("%s() expects a list of %ss, but element %d is %s", fn,
+                                         what, i - 1, typename(v[i])))
+    end
+  end
+  return v
+end
+
+-- One tensor, or a list of them, as a list.
+function M.tensors(v, fn)
+  if M.is_tensor(v) then return {v} end
+  return M.check_list(v, fn, "Tensor", M.is_tensor)
+end
+
 -- A message handler for xpcall that keeps the error value as it is (its traceback is inside).
 function M.keep_traceback(e) return e end
 

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char ctx_key = 0, class_key = 0;
+static const char ctx_key = 0;
 
 dl_status dl_protected(lua_CFunction fn, void *ud);
 
@@ -358,7 +358,6 @@ static int l_class(lua_State *L) {
 }
 
 void dl_function_open(lua_State *L, int autograd) {
-  (void)class_key;
   lua_newtable(L);
   lua_pushcfunction(L, l_ctx_index);
   lua_setfield(L, -2, "__index");

@@ -152,13 +152,6 @@ static int l_is_anomaly_enabled(lua_State *L) {
 static int l_saved_tensors_hooks(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
   luaL_checktype(L, 2, LUA_TFUNCTION);
-  if (lua_isfunction(L, 3)) {
-    int n = lua_gettop(L);
-    lua_pushvalue(L, 1);
-    lua_pushvalue(L, 2);
-    (void)n;
-    lua_settop(L, n);
-  }
   dl_saved_hooks_push(L, 1, 2);
   guard *g = push_guard(L);
   g->open = g->hooks = 1;

@@ -63,7 +63,7 @@ static dl_dtype dtype_option(lua_State *L, int i) {
 static int l_array(lua_State *L) {
   lua_settop(L, 2);
   dl_dtype want = dtype_option(L, 2);
-  dl_box *b = dl_np_shell(L);
+  dl_np_shell(L);
   uint8_t dflt = dl_default_dtype;
   dl_default_dtype = DL_F64;              /* numpy's floats are doubles; make_read infers by this */
   lua_pushcfunction(L, dl_np_read);
@@ -73,7 +73,6 @@ static int l_array(lua_State *L) {
   int status = lua_pcall(L, 3, 0, 0);
   dl_default_dtype = dflt;
   if (status != LUA_OK) return lua_error(L);
-  (void)b;
   return 1;
 }
 

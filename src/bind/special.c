@@ -140,7 +140,6 @@ static int l_meshgrid(lua_State *L) {
             "torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
             "argument.");
   dl_tensor **v = gather(L, 1, last, "meshgrid", &n);
-  lua_getglobal(L, "torch");
   luaL_checkstack(L, n + 8, "meshgrid");
   int base = lua_gettop(L);
   for (int i = 0; i < n; i++) dl_push_shell(L);

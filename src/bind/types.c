@@ -421,9 +421,7 @@ static int l_finfo(lua_State *L) {
       {"resolution", f->resolution}, {"min", -f->max}, {"max", f->max}, {"eps", f->eps},
       {"smallest_normal", f->tiny}, {"tiny", f->tiny}};
     lua_newtable(L);
-    luaL_Buffer b;
     char num[64], text[512] = "finfo(";
-    (void)b;
     for (size_t k = 0; k < sizeof fields / sizeof *fields; k++) {
       lua_pushnumber(L, fields[k].v);
       lua_setfield(L, -2, fields[k].key);

@@ -1,4 +1,4 @@
--- bind_memory.lua -- the binding leaks nothing: every allocation refused in turn, the collector forced
+-- bind_memory.lua -- the binding leaks nothing: allocations refused in turn, the collector forced
 --
 -- Each snippet runs with allocation number 1, 2, 3 … refused until it passes. Afterwards as many
 -- tensors and graph nodes are alive as before.

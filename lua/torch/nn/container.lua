@@ -136,6 +136,16 @@ local function sequence(cls)
   end
 end
 
+-- A list of {name, value} pairs, or ValueError.
+local function check_pairs(pairs_list)
+  for i, pair in ipairs(pairs_list) do
+    if type(pair) ~= "table" or type(pair[1]) ~= "string" or pair[2] == nil then
+      raise("ValueError", "update sequence element #" .. (i - 1) .. " must be a {name, value} pair")
+    end
+  end
+  return pairs_list
+end
+
 -- ---- Sequential ----------------------------------------------------------------------------
 
 M.Sequential = Module:class("Sequential")
@@ -166,6 +176,7 @@ function M.Sequential.forward(self, ...)
                                        self:_get_name(), out.n + 1))
     end
     if first then out, first = out[1], false end
+    if rawequal(m, None) then raise("TypeError", "'NoneType' object is not callable") end
     out = m(out)
   end
   if first then return ... end
@@ -229,7 +240,7 @@ function M.ModuleDict.update(self, modules)
   end
   if is_module(modules) then modules = modules._modules end
   if not odict.is(modules) and modules[1] ~= nil then
-    for _, pair in ipairs(modules) do self:add_module(pair[1], pair[2]) end
+    for _, pair in ipairs(check_pairs(modules)) do self:add_module(pair[1], pair[2]) end
     return
   end
   for name, m in odict.pairs(modules) do self:add_module(name, m) end
@@ -252,6 +263,10 @@ end
 
 -- ---- parameters in a row -------------------------------------------------------------------
 
+local function list_of(values, name)
+  return core.check_list(values or {}, name, "Parameter", core.is_tensor)
+end
+
 local function to_parameter(v)
   return core.is_tensor(v) and not core.is_parameter(v) and core.parameter(v) or v
 end
@@ -273,7 +288,7 @@ end
 M.ParameterList = Module:class("ParameterList")
 
 function M.ParameterList.init(self, values)
-  for _, v in ipairs(values or {}) do self:append(v) end
+  for _, v in ipairs(list_of(values, "ParameterList")) do self:append(v) end
 end
 
 -- A plain tensor becomes a parameter.
@@ -282,7 +297,7 @@ function M.ParameterList.append(self, v)
   return self
 end
 function M.ParameterList.extend(self, values)
-  for _, v in ipairs(values) do self:append(v) end
+  for _, v in ipairs(list_of(values, "ParameterList.extend")) do self:append(v) end
   return self
 end
 function M.ParameterList.len(self) return #self._parameters end
@@ -304,7 +319,8 @@ M.ParameterDict = Module:class("ParameterDict")
 
 function M.ParameterDict.init(self, values)
   if values == nil then return end
-  if values[1] ~= nil and not odict.is(values) then values = odict.new(values) end
+  if type(values) ~= "table" then list_of(values, "ParameterDict") end
+  if values[1] ~= nil and not odict.is(values) then values = odict.new(check_pairs(values)) end
   for name, v in odict.pairs(values) do self[name] = to_parameter(v) end
 end
 function M.ParameterDict.len(self) return #self._parameters end

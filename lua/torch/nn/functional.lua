@@ -32,26 +32,28 @@ local function allow_inplace(name, signature)
   end
 end
 for _, name in ipairs {"selu", "silu", "mish", "hardswish", "hardsigmoid", "relu6"} do
-  allow_inplace(name, name .. "(any input, bool inplace=False)")
+  allow_inplace(name, name .. "(Tensor input, bool inplace=False)")
 end
-allow_inplace("elu", "elu(any input, number alpha=1.0, bool inplace=False)")
-allow_inplace("celu", "celu(any input, number alpha=1.0, bool inplace=False)")
-allow_inplace("leaky_relu", "leaky_relu(any input, number negative_slope=0.01, bool inplace=False)")
+allow_inplace("elu", "elu(Tensor input, number alpha=1.0, bool inplace=False)")
+allow_inplace("celu", "celu(Tensor input, number alpha=1.0, bool inplace=False)")
+allow_inplace("leaky_relu", "leaky_relu(Tensor input, number negative_slope=0.01, bool "
+  .. "inplace=False)")
 allow_inplace("hardtanh",
-              "hardtanh(any input, number min_val=-1.0, number max_val=1.0, bool inplace=False)")
-allow_inplace("threshold", "threshold(any input, number threshold, number value, bool "
+              "hardtanh(Tensor input, number min_val=-1.0, number max_val=1.0, bool inplace=False)")
+allow_inplace("threshold", "threshold(Tensor input, number threshold, number value, bool "
   .. "inplace=False)")
 
 local relu = ops.relu
 function F.relu(x, opt)
   if opt == nil then return relu(x) end
-  if reads_inplace(opt) then return x:relu_() end
+  if reads_inplace(opt) then return F.relu_(x) end
   return relu(x, opt ~= false and not (type(opt) == "table" and opt.inplace == false) and opt
     or nil)
 end
-function F.relu_(x) return x:relu_() end
+local read_input = args "relu_(Tensor input)"
+function F.relu_(x) return read_input(x):relu_() end
 
-local read_shrink = args "shrink(any input, number lambd=0.5)"
+local read_shrink = args "shrink(Tensor input, number lambd=0.5)"
 function F.hardshrink(...)
   local x, lambd = read_shrink(...)
   return torch.where(x:ge(-lambd):logical_and(x:le(lambd)), x * 0, x)
@@ -71,7 +73,7 @@ end
 
 for _, name in ipairs {"softmax", "log_softmax", "softmin"} do
   local plain = ops[name]
-  local read = args(name .. "(any input, int? dim=None, any dtype=None)")
+  local read = args(name .. "(Tensor input, int? dim=None, any dtype=None)")
   F[name] = function(x, dim, ...)
     if math.type(dim) == "integer" and select("#", ...) == 0 then return plain(x, dim) end
     local _, d, dtype = read(x, dim, ...)
@@ -79,7 +81,7 @@ for _, name in ipairs {"softmax", "log_softmax", "softmin"} do
   end
 end
 
-local read_gumbel = args("gumbel_softmax(any logits, number tau=1, bool hard=False, number "
+local read_gumbel = args("gumbel_softmax(Tensor logits, number tau=1, bool hard=False, number "
   .. "eps=1e-10, int dim=-1)")
 function F.gumbel_softmax(...)
   local logits, tau, hard, _, dim = read_gumbel(...)
@@ -94,7 +96,13 @@ end
 -- ---- linear maps ---------------------------------------------------------------------------
 
 -- y[…, o] = sum_ij x1[…, i] weight[o, i, j] x2[…, j] + bias[o]
-function F.bilinear(x1, x2, weight, bias)
+local read_bilinear = args "bilinear(Tensor input1, Tensor input2, Tensor weight, any bias=None)"
+function F.bilinear(...)
+  local x1, x2, weight, bias = read_bilinear(...)
+  if weight:dim() ~= 3 or x1:dim() < 1 or x2:dim() ~= x1:dim() then
+    raise("RuntimeError", "bilinear(): inputs must have the same number of dimensions and weight "
+          .. "three", {kind = "shape"})
+  end
   local in1, in2 = weight:size(1), weight:size(2)
   for i, pair in ipairs {{x1, in1}, {x2, in2}} do
     if pair[1]:size(-1) ~= pair[2] then
@@ -141,7 +149,8 @@ end
 for n = 1, 2 do
   local name = "conv" .. n .. "d"
   local plain = ops[name]
-  local read = args(name .. "(any input, any weight, any bias=None, any stride=1, any padding=0, "
+  local read = args(name .. "(Tensor input, any weight, any bias=None, any stride=1, any "
+    .. "padding=0, "
                     .. "any dilation=1, any groups=1)")
   F[name] = function(x, weight, ...)
     local given = {...}
@@ -156,7 +165,7 @@ end
 
 -- ---- pools ---------------------------------------------------------------------------------
 
-local read_max2 = args("max_pool2d(any input, any kernel_size, any stride=None, any padding=0, "
+local read_max2 = args("max_pool2d(Tensor input, any kernel_size, any stride=None, any padding=0, "
                        .. "any dilation=1, bool ceil_mode=False, bool return_indices=False)")
 local max_pool2d = ops.max_pool2d
 function F.max_pool2d(x, k, ...)
@@ -183,7 +192,8 @@ end
 
 local function first(v) return type(v) == "table" and v[1] or v end
 
-local read_max1 = args("max_pool1d(any input, int2 kernel_size, int2? stride=None, int2 padding=0, "
+local read_max1 = args("max_pool1d(Tensor input, int2 kernel_size, int2? stride=None, int2 "
+  .. "padding=0, "
                        .. "int2 dilation=1, bool ceil_mode=False, bool return_indices=False)")
 function F.max_pool1d(...)
   local x, k, s, p, d, ceil_mode, indices = read_max1(...)
@@ -194,7 +204,8 @@ function F.max_pool1d(...)
   return y:squeeze({-2})
 end
 
-local read_avg1 = args("avg_pool1d(any input, int2 kernel_size, int2? stride=None, int2 padding=0, "
+local read_avg1 = args("avg_pool1d(Tensor input, int2 kernel_size, int2? stride=None, int2 "
+  .. "padding=0, "
                        .. "bool ceil_mode=False, bool count_include_pad=True)")
 function F.avg_pool1d(...)
   local x, k, s, p, ceil_mode, count = read_avg1(...)
@@ -203,7 +214,9 @@ function F.avg_pool1d(...)
                       {ceil_mode = ceil_mode, count_include_pad = count}):squeeze({-2})
 end
 
-function F.adaptive_avg_pool1d(x, size)
+local read_adaptive1 = args "adaptive_avg_pool1d(Tensor input, int2 output_size)"
+function F.adaptive_avg_pool1d(...)
+  local x, size = read_adaptive1(...)
   return F.adaptive_avg_pool2d(x:unsqueeze(-2), {1, first(size)}):squeeze({-2})
 end
 
@@ -217,7 +230,7 @@ local function reduce(x, reduction)
   raise("ValueError", reduction .. " is not a valid value for reduction")
 end
 
-local read_cosine = args("cosine_embedding_loss(any input1, any input2, any target, "
+local read_cosine = args("cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, "
                          .. "number margin=0, *, str reduction='mean')")
 function F.cosine_embedding_loss(...)
   local x1, x2, target, margin, reduction = read_cosine(...)
@@ -231,14 +244,14 @@ function F.cosine_embedding_loss(...)
   return reduce(same + other, reduction)
 end
 
-local read_ranking = args("margin_ranking_loss(any input1, any input2, any target, "
+local read_ranking = args("margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, "
                           .. "number margin=0, *, str reduction='mean')")
 function F.margin_ranking_loss(...)
   local x1, x2, target, margin, reduction = read_ranking(...)
   return reduce((-target * (x1 - x2) + margin):clamp_min(0), reduction)
 end
 
-local read_hinge = args("hinge_embedding_loss(any input, any target, number margin=1.0, *, "
+local read_hinge = args("hinge_embedding_loss(Tensor input, Tensor target, number margin=1.0, *, "
                         .. "str reduction='mean')")
 function F.hinge_embedding_loss(...)
   local x, target, margin, reduction = read_hinge(...)
@@ -248,13 +261,14 @@ function F.hinge_embedding_loss(...)
   return reduce(far + near, reduction)
 end
 
-local read_soft = args "soft_margin_loss(any input, any target, *, str reduction='mean')"
+local read_soft = args "soft_margin_loss(Tensor input, Tensor target, *, str reduction='mean')"
 function F.soft_margin_loss(...)
   local x, target, reduction = read_soft(...)
   return reduce((-target * x):exp():log1p(), reduction)
 end
 
-local read_multi = args("multilabel_soft_margin_loss(any input, any target, any weight=None, *, "
+local read_multi = args("multilabel_soft_margin_loss(Tensor input, Tensor target, any "
+  .. "weight=None, *, "
                         .. "str reduction='mean')")
 function F.multilabel_soft_margin_loss(...)
   local x, target, weight, reduction = read_multi(...)
@@ -263,7 +277,7 @@ function F.multilabel_soft_margin_loss(...)
   return reduce(loss:sum(-1) / x:size(-1), reduction)
 end
 
-local read_triplet = args("triplet_margin_loss(any anchor, any positive, any negative, "
+local read_triplet = args("triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, "
   .. "number margin=1.0, number p=2, number eps=1e-06, bool swap=False, *, str reduction='mean')")
 function F.triplet_margin_loss(...)
   local anchor, positive, negative, margin, p, eps, swap, reduction = read_triplet(...)
@@ -273,7 +287,7 @@ function F.triplet_margin_loss(...)
   return reduce((margin + near - far):clamp_min(0), reduction)
 end
 
-local read_poisson = args("poisson_nll_loss(any input, any target, bool log_input=True, "
+local read_poisson = args("poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, "
                           .. "bool full=False, *, number eps=1e-08, str reduction='mean')")
 function F.poisson_nll_loss(...)
   local x, target, log_input, full, eps, reduction = read_poisson(...)
@@ -285,7 +299,7 @@ function F.poisson_nll_loss(...)
   return reduce(loss, reduction)
 end
 
-local read_gauss = args("gaussian_nll_loss(any input, any target, any var, bool full=False, "
+local read_gauss = args("gaussian_nll_loss(Tensor input, Tensor target, any var, bool full=False, "
                         .. "number eps=1e-06, str reduction='mean')")
 function F.gaussian_nll_loss(...)
   local x, target, var, full, eps, reduction = read_gauss(...)

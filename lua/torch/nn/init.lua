@@ -38,7 +38,10 @@ function M.calculate_gain(...)
 end
 
 -- fan_in, fan_out of a weight of shape (out, in, …).
+local read_one = args "init(Tensor tensor)"
+
 local function fans(t)
+  read_one(t)
   if t:dim() < 2 then
     raise("ValueError",
           "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
@@ -56,19 +59,21 @@ local function correct_fan(t, mode)
   raise("ValueError", "Mode " .. mode .. " not supported, please use one of ['fan_in', 'fan_out']")
 end
 
-local read_uniform = args "uniform_(any tensor, number a=0.0, number b=1.0, any generator=None)"
+local read_uniform = args "uniform_(Tensor tensor, number a=0.0, number b=1.0, any generator=None)"
 function M.uniform_(...)
   local t, a, b, gen = read_uniform(...)
   return quiet(t.uniform_, t, a, b, {generator = gen or None})
 end
 
-local read_normal = args "normal_(any tensor, number mean=0.0, number std=1.0, any generator=None)"
+local read_normal = args("normal_(Tensor tensor, number mean=0.0, number std=1.0, any "
+  .. "generator=None)")
 function M.normal_(...)
   local t, mean, std, gen = read_normal(...)
   return quiet(t.normal_, t, mean, std, {generator = gen or None})
 end
 
-local read_trunc = args("trunc_normal_(any tensor, number mean=0.0, number std=1.0, number a=-2.0, "
+local read_trunc = args("trunc_normal_(Tensor tensor, number mean=0.0, number std=1.0, number "
+  .. "a=-2.0, "
                         .. "number b=2.0, any generator=None)")
 
 local function norm_cdf(x)
@@ -121,24 +126,25 @@ function M.trunc_normal_(...)
   return quiet(fill, t, mean, std, a, b, gen)
 end
 
-local read_constant = args "constant_(any tensor, number val)"
+local read_constant = args "constant_(Tensor tensor, number val)"
 function M.constant_(...)
   local t, value = read_constant(...)
   return quiet(t.fill_, t, value)
 end
 
-function M.ones_(t) return quiet(t.fill_, t, 1.0) end
-function M.zeros_(t) return quiet(t.zero_, t) end
+function M.ones_(t) return quiet(read_one(t).fill_, t, 1.0) end
+function M.zeros_(t) return quiet(read_one(t).zero_, t) end
 
 function M.eye_(t)
-  if t:dim() ~= 2 then raise("ValueError", "Only tensors with 2 dimensions are supported") end
+  if read_one(t):dim() ~= 2 then raise("ValueError", "Only tensors with 2 dimensions are "
+    .. "supported") end
   return quiet(function()
     t:copy_(torch.eye(t:size(0), t:size(1), {dtype = t.dtype}))
     return t
   end)
 end
 
-local read_dirac = args "dirac_(any tensor, int groups=1)"
+local read_dirac = args "dirac_(Tensor tensor, int groups=1)"
 function M.dirac_(...)
   local t, groups = read_dirac(...)
   local dims = t:dim()
@@ -161,7 +167,7 @@ function M.dirac_(...)
   end)
 end
 
-local read_xavier = args "xavier_(any tensor, number gain=1.0, any generator=None)"
+local read_xavier = args "xavier_(Tensor tensor, number gain=1.0, any generator=None)"
 function M.xavier_uniform_(...)
   local t, gain, gen = read_xavier(...)
   local fan_in, fan_out = fans(t)
@@ -177,7 +183,7 @@ function M.xavier_normal_(...)
   return quiet(t.normal_, t, 0.0, std, {generator = gen or None})
 end
 
-local read_kaiming = args("kaiming_(any tensor, number a=0, str mode='fan_in', "
+local read_kaiming = args("kaiming_(Tensor tensor, number a=0, str mode='fan_in', "
                           .. "str nonlinearity='leaky_relu', any generator=None)")
 
 local function empty_warning(t)
@@ -222,7 +228,7 @@ local function orthonormal_rows(tall)
   return q
 end
 
-local read_orthogonal = args "orthogonal_(any tensor, number gain=1, any generator=None)"
+local read_orthogonal = args "orthogonal_(Tensor tensor, number gain=1, any generator=None)"
 function M.orthogonal_(...)
   local t, gain, gen = read_orthogonal(...)
   if t:dim() < 2 then
@@ -239,7 +245,8 @@ function M.orthogonal_(...)
   end)
 end
 
-local read_sparse = args "sparse_(any tensor, number sparsity, number std=0.01, any generator=None)"
+local read_sparse = args("sparse_(Tensor tensor, number sparsity, number std=0.01, any "
+  .. "generator=None)")
 function M.sparse_(...)
   local t, sparsity, std, gen = read_sparse(...)
   if t:dim() ~= 2 then raise("ValueError", "Only tensors with 2 dimensions are supported") end

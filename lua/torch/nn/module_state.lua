@@ -129,9 +129,16 @@ local read_load = args("Module.load_state_dict(dict state_dict, bool strict=True
 -- with strict=false only differing shapes are errors. Returns missing_keys, unexpected_keys.
 function Module.load_state_dict(self, ...)
   local dict, strict, assign = read_load(...)
+  if type(dict) ~= "table" or class.is_module(dict) then
+    raise("TypeError", "Expected state_dict to be dict-like, got <class '" .. repr.typename(dict)
+          .. "'>.")
+  end
   local ctx = {dict = {}, keys = {}, assign = assign, errors = {}, missing = {}, unexpected = {},
                ordered = odict.is(dict)}
   for k, v in odict.pairs(dict) do
+    if type(k) ~= "string" then
+      raise("TypeError", "state_dict keys are names, but one is " .. repr.typename(k))
+    end
     ctx.keys[#ctx.keys + 1] = k
     ctx.dict[k] = v
   end

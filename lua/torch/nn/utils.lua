@@ -9,10 +9,9 @@ local torch, raise = core.torch, core.raise
 local M = {}
 
 -- One tensor or a list of them -> those that have a gradient.
-local function gradients(parameters)
-  if core.is_tensor(parameters) then parameters = {parameters} end
+local function gradients(parameters, fn)
   local grads = {}
-  for _, p in ipairs(parameters) do
+  for _, p in ipairs(core.tensors(parameters, fn)) do
     if p.grad then grads[#grads + 1] = p.grad end
   end
   return grads
@@ -38,7 +37,7 @@ end
 function M.get_total_norm(...)
   local _ <close> = torch.no_grad()
   local tensors, p, strict = read_total(...)
-  return total_norm(core.is_tensor(tensors) and {tensors} or tensors, p, strict)
+  return total_norm(core.tensors(tensors, "get_total_norm"), p, strict)
 end
 
 local read_clip = args("clip_grad_norm_(any parameters, number max_norm, number norm_type=2.0, "
@@ -49,7 +48,7 @@ local read_clip = args("clip_grad_norm_(any parameters, number max_norm, number 
 function M.clip_grad_norm_(...)
   local _ <close> = torch.no_grad()
   local parameters, max_norm, p, strict = read_clip(...)
-  local grads = gradients(parameters)
+  local grads = gradients(parameters, "clip_grad_norm_")
   local total = total_norm(grads, p, strict)
   local scale = (max_norm / (total + 1e-6)):clamp_max(1.0)
   for _, g in ipairs(grads) do g:mul_(scale) end
@@ -60,12 +59,13 @@ local read_value = args "clip_grad_value_(any parameters, number clip_value, any
 function M.clip_grad_value_(...)
   local _ <close> = torch.no_grad()
   local parameters, value = read_value(...)
-  for _, g in ipairs(gradients(parameters)) do g:clamp_(-value, value) end
+  for _, g in ipairs(gradients(parameters, "clip_grad_value_")) do g:clamp_(-value, value) end
 end
 
 -- All parameters in one vector, in order.
 function M.parameters_to_vector(parameters)
   local flat = {}
+  core.tensors(parameters, "parameters_to_vector")
   for i, p in ipairs(parameters) do flat[i] = p:reshape(-1) end
   return torch.cat(flat)
 end
@@ -76,7 +76,7 @@ function M.vector_to_parameters(vector, parameters)
     raise("TypeError", "expected torch.Tensor, but got: torch." .. core.typename(vector))
   end
   local at = 0
-  for _, p in ipairs(parameters) do
+  for _, p in ipairs(core.tensors(parameters, "vector_to_parameters")) do
     local n = p:numel()
     p.data = vector:narrow(0, at, n):view_as(p).data
     at = at + n

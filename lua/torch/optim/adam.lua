@@ -25,8 +25,14 @@ local Adam = base.class("Adam", options(0, false), {"exp_avg", "exp_avg_sq", "ma
 function Adam._check(_, o)
   Optimizer._not_negative(o.lr, "learning rate")
   Optimizer._not_negative(o.eps, "epsilon value")
+  if type(o.betas) ~= "table" then
+    raise("TypeError", "betas must be two numbers, not " .. repr.typename(o.betas))
+  end
   for i = 1, 2 do
     local beta = o.betas[i]
+    if type(beta) ~= "number" then
+      raise("TypeError", "betas must be two numbers, but one is " .. repr.typename(beta))
+    end
     if not (beta >= 0 and beta < 1) then
       raise("ValueError", string.format("Invalid beta parameter at index %d: %s", i - 1,
         repr.str(beta)))

@@ -274,6 +274,11 @@ end
 
 -- Takes what state_dict() gave: hyperparameters and state, by the parameters' order.
 function Optimizer.load_state_dict(self, saved)
+  if type(saved) ~= "table" or type(saved.param_groups) ~= "table"
+     or type(saved.state) ~= "table" then
+    raise("TypeError", "load_state_dict() expects what state_dict() gave, but got "
+          .. repr.typename(saved))
+  end
   check_groups(self, saved.param_groups)
   local at = {}
   for g, group in ipairs(self.param_groups) do

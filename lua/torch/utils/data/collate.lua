@@ -46,6 +46,7 @@ end
 
 -- default_collate(list of samples): a tuple sample gives a tuple.
 function collate(batch)
+  core.check_list(batch, "default_collate", "sample", function() return true end)
   local first = batch[1]
   local kind = type(first)
   if core.is_tensor(first) then return torch.stack(batch, 0)

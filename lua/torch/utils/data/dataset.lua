@@ -58,6 +58,7 @@ M.Subset = class.new("Subset", M.Dataset)
 
 -- indices: a plain list (or one-dimensional tensor) of indices into dataset.
 function M.Subset.init(self, dataset, indices)
+  core.length(dataset)
   self.dataset = dataset
   self.indices = core.is_tensor(indices) and indices:tolist() or indices
 end
@@ -72,6 +73,7 @@ end
 M.ConcatDataset = class.new("ConcatDataset", M.Dataset)
 
 function M.ConcatDataset.init(self, datasets)
+  core.check_list(datasets, "ConcatDataset", "dataset", function(d) return class.of(d) ~= nil end)
   if #datasets == 0 then
     raise("AssertionError", "datasets should not be an empty iterable")
   end
@@ -134,8 +136,9 @@ local read_split = args "random_split(any dataset, list lengths, any generator=N
 -- random_split(dataset, {n1, n2, …}) -> list of Subsets without overlap.
 function M.random_split(...)
   local dataset, lengths, generator = read_split(...)
+  core.check_list(lengths, "random_split", "number", function(n) return type(n) == "number" end)
   local sum
-  lengths, sum = lengths_of(#dataset, lengths)
+  lengths, sum = lengths_of(core.length(dataset), lengths)
   if sum ~= #dataset then
     raise("ValueError", "Sum of input lengths does not equal the length of the input dataset!",
           {notes = {string.format("lengths sum to %s, the dataset has %d", repr.repr(sum),

@@ -26,7 +26,10 @@ function M.iterate(s)
 end
 
 M.SequentialSampler = class.new("SequentialSampler", M.Sampler)
-function M.SequentialSampler.init(self, source) self.data_source = source end
+function M.SequentialSampler.init(self, source)
+  core.length(source)
+  self.data_source = source
+end
 function M.SequentialSampler.len(self) return #self.data_source end
 function M.SequentialSampler.iter(self)
   local i, n = -1, #self.data_source
@@ -44,7 +47,7 @@ function M.RandomSampler.init(self, ...)
   local source, replacement, num_samples, generator = read_random(...)
   self.data_source, self.replacement = source, replacement
   self._num_samples, self.generator = num_samples, generator
-  local n = num_samples or #source
+  local n = num_samples or core.length(source)
   if math.type(n) ~= "integer" or n <= 0 then
     raise("ValueError", "num_samples should be a positive integer value, but got num_samples="
                         .. repr.str(n))
@@ -97,6 +100,7 @@ M.SubsetRandomSampler = class.new("SubsetRandomSampler", M.Sampler)
 local read_subset = args "SubsetRandomSampler.__init__(any indices, any generator=None)"
 function M.SubsetRandomSampler.init(self, ...)
   local indices, generator = read_subset(...)
+  core.length(indices)
   self.indices = core.is_tensor(indices) and indices:tolist() or indices
   self.generator = generator
 end
@@ -145,6 +149,7 @@ function M.BatchSampler.init(self, ...)
     raise("ValueError", "drop_last should be a boolean value, but got drop_last="
       .. repr.str(drop_last))
   end
+  core.length(sampler)
   self.sampler, self.batch_size, self.drop_last = sampler, size, drop_last
 end
 
