@@ -4,10 +4,9 @@
 --     local n_in, n_out, bias = read(...)
 --
 -- For everything of PyTorch's that is written in Lua. Positions first, then keywords in ONE
--- trailing table with string keys. Types: Tensor, int, float, number, bool, str, fn, list (a
--- table),
--- int2 (one integer or a list; read back as given), any; `?` allows None. `*` as in Python.
--- `dict` is any value too, but takes a table with string keys for itself.
+-- trailing table with string keys. Types: Tensor, int, float, number, bool, str, fn, list (any
+-- table), int2 (one integer or a list; read back as given), any; `?` allows None; `*` as in
+-- Python. `dict` is any value too, but takes a table with string keys for itself.
 --
 -- ERRORS     TypeError with Python's text, and the parameter list as a note.
 -- INVARIANT  None is read back as nil; an integral float given for an int becomes one.

@@ -157,6 +157,10 @@ function Optimizer.add_param_group(self, given)
   end
   local group = odict.dict()
   local wanted = given.params
+  if wanted == nil then
+    raise("KeyError", "'params'", {notes = {"a group is {params = {…}, lr = …}"}})
+  end
+  if type(wanted) ~= "table" and not core.is_tensor(wanted) then not_iterable(wanted) end
   if core.is_tensor(wanted) then wanted = {wanted} end
   local params = {}
   for i, p in ipairs(wanted) do
