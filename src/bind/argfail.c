@@ -143,7 +143,8 @@ static bool shows_type(dl_args *a, const dl_param *p, int i) {
 static int listed(const dl_args *a, const dl_schema *s, bool out_ok) {
   int n = s->nparam - skip_self(a) + (out_ok ? 1 : 0);
   bool star = out_ok || s->npos < s->nparam;
-  return n + star ? n + star : 1;
+  n += star ? 1 : 0;
+  return n ? n : 1;
 }
 
 static bool add_wrong_keywords(text *t, dl_args *a, const dl_schema *s, bool out_ok) {
