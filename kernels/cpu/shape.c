@@ -142,11 +142,13 @@ DL_KERNEL(roll) {
 }
 
 /* ---- triangles and diagonals ----------------------------------------------------- */
+static int64_t between(int64_t i, int64_t lo, int64_t hi) { return i < lo ? lo : i > hi ? hi : i; }
+
 /* A row keeps columns [from, to). */
 static dl_status triangle(dl_kcall *c, bool lower) {
   const dl_view *x = &c->in[0], *out = &c->out[0];
   int n = x->ndim, rows = n - 2, cols = n - 1;
-  int64_t k = c->arg[1].i, width = x->size[cols];
+  int64_t width = x->size[cols], k = between(c->arg[1].i, -x->size[rows] - 1, width);
   size_t es = dl_view_esize(x);
   dl_walk w;
   dl_walk_begin(&w, n, x->size, cols);

@@ -173,7 +173,7 @@ DL_GRAD(roll) {
   int n;
   const int64_t *by = dl_arg_ints(ARG(1), &n);
   int64_t back[DL_MAXDIM];
-  for (int k = 0; k < n && k < DL_MAXDIM; k++) back[k] = -by[k];
+  for (int k = 0; k < n && k < DL_MAXDIM; k++) back[k] = (int64_t)(0 - (uint64_t)by[k]);
   GIN(0, EX(E, roll, T(G(0)), L(back, n), *ARG(2)));
   return DONE;
 }

@@ -154,6 +154,8 @@ COMP(one_hot) {
                    "Can not infer total number of classes from empty tensor.");
   if (x->numel) extremes(x, &lo, &hi);
   if (lo < 0) return dl_fail(DL_RuntimeError, DL_E_INDEX, "Class values must be non-negative.");
+  if (hi == INT64_MAX)
+    return dl_fail(DL_RuntimeError, DL_E_INDEX, "Class values must be smaller than num_classes.");
   if (classes == -1) classes = hi + 1;
   else if (hi >= classes)
     return dl_fail(DL_RuntimeError, DL_E_INDEX, "Class values must be smaller than num_classes.");

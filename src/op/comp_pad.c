@@ -47,7 +47,9 @@ static dl_status check_dim(const mode *m, const dl_tensor *x, int d, const int64
                    "Argument #%d: Padding size should be less than the corresponding input "
                    "dimension, but got: padding (%lld, %lld) at dimension %d of input %s",
                    4 + 2 * k, (long long)pad[0], (long long)pad[1], d, s);
-  if (n + pad[0] + pad[1] < (m->source == circular ? 0 : 1) || n == 0)
+  int64_t all;
+  bool fits = dl_add_ok(n, pad[0], &all) && dl_add_ok(all, pad[1], &all);
+  if (!fits || all < (m->source == circular ? 0 : 1) || n == 0)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
                    "padding (%lld, %lld) leaves nothing of dimension %d of input %s",
                    (long long)pad[0], (long long)pad[1], d, s);

@@ -167,7 +167,7 @@ dl_status dl_rule_diag_embed(dl_call *c) {
                    (long long)c->arg[3].i);
   DL_TRY(dl_dim_count(x->ndim + 1));
   int64_t size[DL_MAXDIM], side;
-  if (!dl_add_ok(x->size[x->ndim - 1], off < 0 ? -off : off, &side))
+  if (off == INT64_MIN || !dl_add_ok(x->size[x->ndim - 1], off < 0 ? -off : off, &side))
     return dl_fail(DL_RuntimeError, DL_E_SHAPE, "diag_embed: offset %lld is too large",
                    (long long)off);
   for (int d = 0, k = 0; d < x->ndim + 1; d++) size[d] = d == a || d == b ? side : x->size[k++];

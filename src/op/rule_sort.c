@@ -135,7 +135,7 @@ dl_status dl_rule_bincount(dl_call *c) {
   if (w && (w->ndim != 1 || w->size[0] != x->size[0]))
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
                    "weights should be 1-d and have the same length as input");
-  int64_t n = top + 1 > least ? top + 1 : least;
+  int64_t n = top == INT64_MAX ? top : top + 1 > least ? top + 1 : least;
   dl_dtype d = !w || x->numel == 0 ? DL_I64 : w->dtype == DL_F32 ? DL_F32 : DL_F64;
   dl_call_out(c, 0, d, 1, &n);
   return DL_OK;

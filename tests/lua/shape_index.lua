@@ -66,7 +66,8 @@ rows {
   {"index_copy", function() return x:index_copy(0, tt{1}, torch.ones(1, 3)) end,
    "tensor([[0., 1., 2.],\n        [1., 1., 1.]])"},
   {"index_copy out of bounds", function() return x:index_copy(0, tt{5}, torch.ones(1, 3)) end,
-   "IndexError: index_copy_(): index 5 is out of bounds for dimension 0 with size 2"},
+   "IndexError: index_copy_(): index 5 is out of bounds for dimension 0 with size " ..
+   "2"},
   {"index_fill counts from the end", function() return x:index_fill(0, tt{-1}, 1.) end,
    "tensor([[0., 1., 2.],\n        [1., 1., 1.]])"},
   {"index_fill out of bounds", function() return x:index_fill(0, tt{5}, 1.) end,
@@ -80,20 +81,20 @@ rows {
   {"index_put adds up", function() return x:index_put({tt{0, 0}}, tt(1.), true) end,
    "tensor([[2., 3., 4.],\n        [3., 4., 5.]])"},
   {"index_put of a value that does not fit", function() return x:index_put({tt{0}}, tt{1., 2.}) end,
-   "RuntimeError: shape mismatch: value tensor of shape [2] cannot be broadcast to indexing " ..
-   "result of shape [1, 3]"},
+   "RuntimeError: shape mismatch: value tensor of shape [2] cannot be broadcast to " ..
+   "indexing result of shape [1, 3]"},
   {"index_put of another dtype", function() return x:index_put({tt{0}}, tt(1)) end,
-   "RuntimeError: Index put requires the source and destination dtypes match, got Float for " ..
-   "the destination and Long for the source."},
+   "RuntimeError: Index put requires the source and destination dtypes match, got " ..
+   "Float for the destination and Long for the source."},
   {"indices that do not broadcast",
    function() return x:index_put({tt{0, 1, 1}, tt{1, 2}}, tt(1.)) end,
-   "IndexError: shape mismatch: indexing tensors could not be broadcast together with shapes " ..
-   "[3], [2]"},
+   "IndexError: shape mismatch: indexing tensors could not be broadcast together " ..
+   "with shapes [3], [2]"},
   {"an index out of bounds", function() return x[tt{5}] end,
    "IndexError: index 5 is out of bounds for dimension 0 with size 2"},
   {"a mask of another shape", function() return x[tt{true, false, true}] end,
-   "IndexError: The shape of the mask [3] at index 0 does not match the shape of the indexed " ..
-   "tensor [2, 3] at index 0"},
+   "IndexError: The shape of the mask [3] at index 0 does not match the shape of " ..
+   "the indexed tensor [2, 3] at index 0"},
   {"a float index", function() return x[tt{0.5}] end,
    "IndexError: tensors used as indices must be long, int, byte or bool tensors"},
   {"an index in the graph", function() return g[tt{1, 0}] end,
@@ -117,7 +118,8 @@ rows {
   {"take_along_dim", function() return torch.take_along_dim(x, tt{{0}}, 1) end,
    "tensor([[0.],\n        [3.]])"},
   {"nonzero", function() return x:nonzero() end,
-   "tensor([[0, 1],\n        [0, 2],\n        [1, 0],\n        [1, 1],\n        [1, 2]])"},
+   "tensor([[0, 1],\n        [0, 2],\n        [1, 0],\n        [1, 1],\n        [1," ..
+   " 2]])"},
   {"argwhere", function() return torch.argwhere(x:gt(3)) end, "tensor([[1, 1],\n        [1, 2]])"},
   {"one_hot", function() return F.one_hot(tt{0, 2}) end,
    "tensor([[1, 0, 0],\n        [0, 0, 1]])"},

@@ -47,10 +47,11 @@ rows {
   {"eye of a negative size", function() return torch.eye(-1) end,
    "RuntimeError: n must be greater or equal to 0, got -1"},
   {"copy_ of another size", function() return torch.zeros(2):copy_(torch.ones(3)) end,
-   "RuntimeError: The size of tensor a (2) must match the size of tensor b (3) at non-singleton " ..
-   "dimension 0"},
+   "RuntimeError: The size of tensor a (2) must match the size of tensor b (3) at " ..
+   "non-singleton dimension 0"},
   {"fill_ with a vector", function() return torch.zeros(2):fill_(torch.ones(2)) end,
-   "RuntimeError: fill_ only supports 0-dimension value tensor but got tensor with 1 dimensions."},
+   "RuntimeError: fill_ only supports 0-dimension value tensor but got tensor with " ..
+   "1 dimensions."},
 }
 
 -- numbers under a seed
@@ -60,9 +61,9 @@ rows {
   {"randn below 16 elements", function() torch.manual_seed(0)   return torch.randn(4) end,
    "tensor([ 1.5410, -0.2934, -2.1788,  0.5684])"},
   {"randn of 16 and more, ragged end", function() torch.manual_seed(0)   return torch.randn(20) end,
-   "tensor([-1.1258, -1.1524, -0.2506, -0.4339,  0.5988, -1.5551, -0.3414,  1.8530,\n    " ..
-   "     0.4681, -0.1577,  1.4437,  0.2660,  1.3894,  1.5863,  0.9463, -0.8437,\n        " ..
-   " 0.9318,  1.2590,  2.0050,  0.0537])"},
+   "tensor([-1.1258, -1.1524, -0.2506, -0.4339,  0.5988, -1.5551, -0.3414,  1.8530," ..
+   "\n         0.4681, -0.1577,  1.4437,  0.2660,  1.3894,  1.5863,  0.9463, -0.8437," ..
+   "\n         0.9318,  1.2590,  2.0050,  0.0537])"},
   {"randn in float64",
    function() torch.manual_seed(0)   return torch.randn(17, {dtype=torch.float64})[":5"] end,
    "tensor([-2.3104, -0.6333, -1.2609, -0.7270, -0.0200], dtype=torch.float64)"},
@@ -106,8 +107,8 @@ rows {
    "tensor([2., 2., 2., 2., 0., 2., 2., 0.])"},
   {"dropout2d drops channels",
    function() torch.manual_seed(1)   return F.dropout2d(torch.ones(1, 4, 1, 2), .5) end,
-   "tensor([[[[2., 2.]],\n\n         [[2., 2.]],\n\n         [[2., 2.]],\n\n         [[2.," ..
-   " 2.]]]])"},
+   "tensor([[[[2., 2.]],\n\n         [[2., 2.]],\n\n         [[2., 2.]],\n\n     " ..
+   "    [[2., 2.]]]])"},
 }
 
 -- errors
@@ -115,7 +116,8 @@ rows {
   {"a probability above 1", function() return F.dropout(x, 1.5) end,
    "ValueError: dropout probability has to be between 0 and 1, but got 1.5"},
   {"an empty range", function() return torch.randint(5, 5, {2}) end,
-   "RuntimeError: random_ expects 'from' to be less than 'to', but got from=5 >= to=5"},
+   "RuntimeError: random_ expects 'from' to be less than 'to', but got from=5 >= " ..
+   "to=5"},
   {"a range beyond the dtype",
    function() return torch.randint(0, 300, {2}, {dtype=torch.uint8}) end,
    "RuntimeError: to - 1 is out of bounds for unsigned char"},
@@ -124,7 +126,8 @@ rows {
   {"normal booleans", function() return torch.randn(2, {dtype=torch.bool}) end,
    "NotImplementedError: \"normal_kernel_cpu\" not implemented for 'Bool'"},
   {"uniform_ with its ends swapped", function() return torch.zeros(3):uniform_(2, 1) end,
-   "RuntimeError: uniform_ expects to return a [from, to) range, but found from=2 > to=1"},
+   "RuntimeError: uniform_ expects to return a [from, to) range, but found from=2 " ..
+   "> to=1"},
   {"a negative std", function() return torch.zeros(3):normal_(0, -1) end,
    "RuntimeError: normal expects std >= 0.0, but found std -1"},
   {"a rate of zero", function() return torch.zeros(3):exponential_(0) end,
