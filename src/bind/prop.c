@@ -33,7 +33,10 @@ static int push_bool(lua_State *L, bool v) {
   lua_pushboolean(L, v);
   return 1;
 }
-static int get_is_leaf(lua_State *L, dl_tensor *t) { return push_bool(L, dl_tensor_is_leaf(t)); }
+static int get_is_leaf(lua_State *L, dl_tensor *t) {
+  dl_node *fn; /* a view gets one when its base enters the graph */
+  return push_bool(L, dl_tensor_grad_fn(t, &fn) != DL_OK || !fn);
+}
 static int get_requires_grad(lua_State *L, dl_tensor *t) {
   return push_bool(L, dl_tensor_wants_grad(t));
 }

@@ -48,7 +48,7 @@ dl_status dl_walk_fit(const dl_node *from, uint32_t k, const dl_meta *m, dl_tens
   return replace(&e, g, t);
 }
 
-#define IN_PLACE_FROM 4096 /* elements: below, a fresh result is cheaper than a general in-place op */
+#define IN_PLACE_FROM 4096 /* elements: below, a fresh result is cheaper than an in-place op */
 
 static bool ours_alone(const dl_tensor *t) {
   return t->refs == 1 && t->st->refs == 1 && t->contig && !t->requires_grad;

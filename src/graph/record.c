@@ -100,8 +100,8 @@ static bool like_out(const dl_call *c, const dl_tensor *t) {
          dl_sizes_equal(t->ndim, t->size, c->out[0].ndim, c->out[0].size);
 }
 
-/* Floating inputs and elements of a list that get no edge and differ from result 0: a rule may ask for
- * their shape (cat does for every element). */
+/* Floating inputs and elements of a list that get no edge and differ from result 0: a rule may ask
+ * for their shape (cat does for every element). */
 static bool keeps_meta(const dl_call *c, const dl_tensor *t, uint32_t k) {
   bool asked = t && (dl_dtype_is_float((dl_dtype)t->dtype) || k >= (uint32_t)c->nin);
   return asked && !dl_tensor_wants_grad(t) && !like_out(c, t);

@@ -47,7 +47,7 @@ dl_status dl_op2(dl_opid op, dl_tensor *a, dl_tensor *b, dl_tensor **out) {
   const dl_arg arg[3] = {T(a), T(b), I(1)};
   DL_TRY(dl_tensor_new(a->dev, DL_F32, a->ndim, a->size, out));
   dl_status st = compute(op, arg, *out);
-  bool grad = (a->requires_grad | b->requires_grad) && !(dl_mode & DL_MODE_NO_GRAD);
+  bool grad = !(dl_mode & DL_MODE_NO_GRAD) && (dl_tensor_wants_grad(a) || dl_tensor_wants_grad(b));
   if (st == DL_OK && grad) st = dl_graph_record2(op, a, b, *out);
   if (st != DL_OK) dl_tensor_drop(out);
   return st;

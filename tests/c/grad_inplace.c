@@ -149,6 +149,21 @@ static void assignment(void) {
   drop(s), drop(sq), drop(v), drop(w), drop(a);
 }
 
+/* A view made before its base entered the graph follows it. */
+static void late_view(void) {
+  dl_tensor *b = VEC(false, 1, 2, 3), *v = RUN(slice, T(b), I(0), I(0), I(2));
+  dl_tensor *w = VEC(true, 4, 5, 6), *other = VEC(false, 10, 20), *y = NULL, *s;
+  drop(RUN_(mul, T(b), T(w)));
+  ok(dl_tensor_wants_grad(v), "a view requires grad when its base came to");
+  is_str(name_of(v), "AsStridedBackward0", "as a strided part of it");
+  dl_op2(DL_OP_mul, v, other, &y);
+  s = RUN(sum, T(y));
+  ok(backward(s, false) == DL_OK, "backward from the view");
+  is_double(at(grad(w), 1), 40, 0, "reaches what the base was multiplied by: 2 * 20");
+  is_double(at(grad(w), 2), 0, 0, "and nothing outside the view");
+  drop(s), drop(y), drop(other), drop(w), drop(v), drop(b);
+}
+
 static void strided_base(void) {
   float v[6] = {1, 2, 3, 4, 5, 6};
   dl_tensor *flat = vec(6, v, true), *m = RUN(view, T(flat), L(((int64_t[]){2, 3}), 2)),
@@ -196,6 +211,7 @@ int main(void) {
   multi_views();
   view_writes();
   assignment();
+  late_view();
   strided_base();
   second_order();
   retained();
