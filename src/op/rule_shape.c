@@ -197,12 +197,51 @@ dl_status dl_rule_constant_pad(dl_call *c) {
 
 /* ---- backwards of views ---------------------------------------------------------- */
 /* select_backward, slice_backward: the size is given. */
+static dl_status misfit(const dl_call *c) {
+  return dl_fail(DL_RuntimeError, DL_E_SHAPE, "%s: the gradient does not fit the sizes given",
+                 c->op->id);
+}
+
+/* The slices start, start + step, … that the gradient's `count` needs lie inside `size`. */
+static bool slices_fit(int64_t size, int64_t start, int64_t step, int64_t count) {
+  int64_t span;
+  if (step < 1 || count < 0) return false;
+  if (count == 0) return true;
+  if (start < 0) start = start + size < 0 ? 0 : start + size;
+  return dl_mul_ok(count - 1, step, &span) && start < size && span < size - start;
+}
+
+/* select: arg dim, index; slice: arg dim, start, End, step. The kernels trust this check. */
+static bool grad_fits(const dl_call *c, int n, const int64_t *size, int dim) {
+  const dl_tensor *g = c->arg[0].t;
+  bool select = c->schema->nparam == 4;
+  if (g->ndim != n - (select ? 1 : 0)) return false;
+  for (int i = 0, k = 0; i < n; i++) {
+    if (i != dim && g->size[k] != size[i]) return false;
+    if (i != dim || !select) k++;
+  }
+  int64_t start = c->arg[3].i;
+  if (select) return start >= -size[dim] && start < size[dim];
+  return slices_fit(size[dim], start, c->arg[5].i, g->size[dim]);
+}
+
 dl_status dl_rule_view_bwd(dl_call *c) {
-  int n;
+  int n, dim;
   const int64_t *size = dl_arg_ints(&c->arg[1], &n);
   DL_TRY(dl_dim_count(n));
+  DL_TRY(dl_wrap_dim(c->arg[2].i, n, &dim));
+  if (n == 0 || !grad_fits(c, n, size, dim)) return misfit(c);
   dl_call_out(c, 0, (dl_dtype)c->arg[0].t->dtype, n, size);
   return DL_OK;
 }
 
-dl_status dl_rule_as_strided_bwd(dl_call *c) { return dl_rule_view_bwd(c); }
+dl_status dl_rule_as_strided_bwd(dl_call *c) {
+  const dl_tensor *g = c->arg[0].t;
+  int n, nsize, nstride;
+  const int64_t *base = dl_arg_ints(&c->arg[1], &n), *size = dl_arg_ints(&c->arg[2], &nsize);
+  dl_arg_ints(&c->arg[3], &nstride);
+  DL_TRY(dl_dim_count(n));
+  if (nsize != nstride || !dl_sizes_equal(g->ndim, g->size, nsize, size)) return misfit(c);
+  dl_call_out(c, 0, (dl_dtype)g->dtype, n, base);
+  return DL_OK;
+}
