@@ -170,16 +170,38 @@ dl_status dl_rule_convolution(dl_call *c) {
   return DL_OK;
 }
 
-/* Gradients have the size that was given. */
-static dl_status given_size(dl_call *c) {
-  dl_dtype d = (dl_dtype)c->in[0]->dtype;
+/* Is g the result's size of a convolution of x with w? The kernels trust this check. */
+static bool geometry_fits(const dl_tensor *g, const int64_t *x, const int64_t *w, const params *p) {
+  bool fits = g->size[0] == x[0] && g->size[1] == w[0] && w[0] % p->groups == 0 &&
+              x[1] == w[1] * p->groups;
+  for (int d = 2; fits && d < p->dim + 2; d++) {
+    int64_t left = x[d] + 2 * p->padding[d - 2] - p->dilation[d - 2] * (w[d] - 1) - 1;
+    fits = x[d] >= 0 && w[d] >= 1 && left >= 0 && g->size[d] == left / p->stride[d - 2] + 1;
+  }
+  return fits;
+}
+
+/* Gradients have the size that was given; in[1] is the other operand of the convolution. */
+static dl_status given_size(dl_call *c, bool weight) {
+  const dl_tensor *g = c->in[0], *other = c->in[1];
+  const int64_t *size = c->arg[2].is;
+  dl_dtype d = (dl_dtype)g->dtype;
+  params p;
   if (!dl_dtype_is_float(d))
     return dl_fail(DL_NotImplementedError, DL_E_DTYPE, "\"%s\" not implemented for '%s'", c->op->id,
                    dl_dtypes[d].scalar);
+  int n = g->ndim;
+  bool fits = n >= 3 && n <= 4 && other->ndim == n && c->arg[2].n == n && other->dtype == d;
+  if (fits) DL_TRY(read_params(&c->arg[3], n - 2, &p));
+  fits = fits && (weight ? geometry_fits(g, other->size, size, &p)
+                         : geometry_fits(g, size, other->size, &p));
+  if (!fits)
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "%s: the gradient does not fit the sizes given",
+                   c->op->id);
   dl_call_out(c, 0, d, c->arg[2].n, c->arg[2].is);
   c->compute = dl_compute_for(d);
   return DL_OK;
 }
 
-dl_status dl_rule_conv_grad_input(dl_call *c) { return given_size(c); }
-dl_status dl_rule_conv_grad_weight(dl_call *c) { return given_size(c); }
+dl_status dl_rule_conv_grad_input(dl_call *c) { return given_size(c, false); }
+dl_status dl_rule_conv_grad_weight(dl_call *c) { return given_size(c, true); }

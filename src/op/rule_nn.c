@@ -199,9 +199,23 @@ dl_status dl_rule_native_batch_norm(dl_call *c) {
 }
 
 /* arg: grad, input, weight, running_mean, running_var, save_mean, save_invstd, training, eps */
+/* The kernel trusts this: gradient like the input, one number a channel in everything else. */
+static bool batch_norm_fits(const dl_call *c, int64_t channels) {
+  const dl_tensor *g = c->in[0], *x = c->in[1];
+  int first = c->arg[7].i ? 5 : 3; /* the statistics that are used: saved or running */
+  if (x->ndim < 2 || !dl_dtype_is_float((dl_dtype)x->dtype)) return false;
+  if (!dl_sizes_equal(g->ndim, g->size, x->ndim, x->size)) return false;
+  for (int k = 2; k < 7; k++)
+    if (c->in[k] && c->in[k]->numel != channels) return false;
+  return c->in[first] && c->in[first + 1];
+}
+
 dl_status dl_rule_native_batch_norm_bwd(dl_call *c) {
   const dl_tensor *x = c->in[1], *w = c->in[2];
   int64_t channels = x->ndim > 1 ? x->size[1] : 0;
+  if (!batch_norm_fits(c, channels))
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "%s: the gradient does not fit the sizes given",
+                   c->op->id);
   dl_dtype p = w ? (dl_dtype)w->dtype : (dl_dtype)x->dtype;
   c->compute = dl_compute_for((dl_dtype)x->dtype);
   dl_call_out_like(c, 0, x);

@@ -283,9 +283,23 @@ dl_status dl_rule_native_layer_norm(dl_call *c) {
   return DL_OK;
 }
 
+/* The kernel trusts this: gradient like the input, statistics a row, weight like a row. */
+static bool layer_norm_fits(const dl_call *c, int64_t inner) {
+  const dl_tensor *g = c->in[0], *x = c->in[1], *w = c->in[4];
+  int64_t row = 1;
+  if (inner < 1 || inner > x->ndim || !dl_dtype_is_float((dl_dtype)x->dtype)) return false;
+  if (!dl_sizes_equal(g->ndim, g->size, x->ndim, x->size)) return false;
+  for (int64_t d = x->ndim - inner; d < x->ndim; d++) row *= x->size[d];
+  return c->in[2]->numel * row == x->numel && c->in[3]->numel * row == x->numel &&
+         (!w || w->numel == row);
+}
+
 dl_status dl_rule_native_layer_norm_bwd(dl_call *c) {
   const dl_tensor *x = c->in[1], *w = c->in[4];
   int inner = (int)dl_arg_i(&c->arg[5]);
+  if (!layer_norm_fits(c, dl_arg_i(&c->arg[5])))
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "%s: the gradient does not fit the sizes given",
+                   c->op->id);
   dl_dtype d = w ? (dl_dtype)w->dtype : (dl_dtype)x->dtype;
   dl_call_out_like(c, 0, x);
   dl_call_out(c, 1, d, inner, x->size + x->ndim - inner);
