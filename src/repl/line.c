@@ -35,6 +35,9 @@ static struct {
   int (*append_history)(int n, const char *file);
   void (*stifle_history)(int n);
   int (*history_truncate_file)(const char *file, int lines);
+  void (*deprep_terminal)(void);
+  void (*prep_terminal)(int meta);
+  int (*forced_update_display)(void);
   int *catch_signals;
   char **readline_name;
 } rl;
@@ -58,6 +61,9 @@ static bool load_readline(void) {
       {"append_history", &rl.append_history},
       {"stifle_history", &rl.stifle_history},
       {"history_truncate_file", &rl.history_truncate_file},
+      {"rl_deprep_terminal", &rl.deprep_terminal},
+      {"rl_prep_terminal", &rl.prep_terminal},
+      {"rl_forced_update_display", &rl.forced_update_display},
       {"rl_catch_signals", &rl.catch_signals},
       {"rl_readline_name", &rl.readline_name}};
   const char *wish = getenv("DLREPL_READLINE");
@@ -102,13 +108,6 @@ static void open_history(void) {
   else fclose(f);
 }
 
-void dl_line_open(bool on_terminal) {
-  terminal = on_terminal;
-  have_rl = terminal && load_readline();
-  if (have_rl) open_history();
-  else if (terminal) setvbuf(stdin, NULL, _IONBF, 0); /* what is read ahead, wait_input cannot see */
-}
-
 /* ---- reading ----------------------------------------------------------------------------------- */
 
 static void take_line(char *line) {
@@ -117,18 +116,67 @@ static void take_line(char *line) {
   rl.handler_remove();
 }
 
-/* Wait until there is something to read; false after an interrupt. SIGINT is let in only inside
- * ppoll, so that none can slip by between the look at the flag and the wait. */
+/* Ctrl-Z, hang-up and termination: at the prompt the terminal is put back first. */
+static const int leaving[] = {SIGTSTP, SIGTERM, SIGHUP};
+enum { N_LEAVING = sizeof leaving / sizeof *leaving };
+static volatile sig_atomic_t waiting, caught;
+
+static void act_on(int sig) {
+  struct sigaction ours, standard = {.sa_handler = SIG_DFL};
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, sig);
+  sigaction(sig, &standard, &ours);
+  raise(sig);
+  sigprocmask(SIG_UNBLOCK, &only, NULL); /* here it ends, or stops until SIGCONT */
+  sigaction(sig, &ours, NULL);
+}
+
+static void on_leaving(int sig) {
+  if (waiting) caught = sig;
+  else act_on(sig);
+}
+
+static void leave_and_return(void) {
+  int sig = caught;
+  caught = 0;
+  if (have_rl) rl.deprep_terminal();
+  act_on(sig);
+  if (!have_rl) return;
+  rl.prep_terminal(1);
+  rl.forced_update_display();
+}
+
+static void take_signals(void) {
+  struct sigaction sa = {.sa_handler = on_leaving, .sa_flags = SA_RESTART};
+  sigemptyset(&sa.sa_mask);
+  for (int i = 0; i < N_LEAVING; i++) sigaction(leaving[i], &sa, NULL);
+}
+
+void dl_line_open(bool on_terminal) {
+  terminal = on_terminal;
+  have_rl = terminal && load_readline();
+  if (terminal) take_signals();
+  if (have_rl) open_history();
+  else if (terminal) setvbuf(stdin, NULL, _IONBF, 0); /* what is read ahead, wait_input cannot see */
+}
+
+/* Wait until there is something to read; false after an interrupt. Signals are let in only inside
+ * ppoll, so that none can slip by between the look at the flags and the wait. */
 static bool wait_input(void) {
   struct pollfd in = {.fd = 0, .events = POLLIN};
   sigset_t block, before;
   bool stopped, ready = false;
   sigemptyset(&block);
   sigaddset(&block, SIGINT);
+  for (int i = 0; i < N_LEAVING; i++) sigaddset(&block, leaving[i]);
   pthread_sigmask(SIG_BLOCK, &block, &before);
   while (!(stopped = dl_interrupt_idle_taken()) && !ready) {
+    waiting = 1;
     int n = ppoll(&in, 1, NULL, &before);
+    waiting = 0;
     ready = n > 0 || (n < 0 && errno != EINTR);
+    if (caught) leave_and_return();
   }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   return !stopped;

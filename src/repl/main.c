@@ -1,7 +1,8 @@
 /* main.c -- the command line
  *
  * For people and scripts: dlrepl [options] [FILE [ARGS]]. Exit status 0, 1 after an uncaught error,
- * 2 for a command line that makes no sense, 130 after an uncaught interrupt.
+ * 2 for a command line that makes no sense, 130 after an uncaught interrupt, 141 when nobody reads the
+ * output any more.
  *
  * INVARIANT  Options are read completely before anything runs.
  * MUST NOT   run Lua except through the session. */
@@ -9,6 +10,7 @@
 #include <fcntl.h>
 #include <lauxlib.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,11 +136,19 @@ static int serve(lua_State *L, int argc, char **argv, const options *o) {
   return run_script(L, 2, from_stdin, 1);
 }
 
-/* Buffered output that cannot be written any more ends the program quietly, as head(1) expects. */
+/* Output that could not be written is an error of the program. */
 static int flush_output(int st) {
-  errno = 0;
   if (fflush(stdout) == 0 && !ferror(stdout)) return st;
-  return errno == EPIPE || st ? st : EXIT_ERROR;
+  return st ? st : EXIT_ERROR;
+}
+
+/* A write into a pipe that nobody reads: when it is standard output, nothing we do can be seen any
+ * more, so we leave without a word; any other write simply fails. */
+static void on_sigpipe(int sig) {
+  struct pollfd out = {.fd = 1};
+  int saved = errno;
+  if (poll(&out, 1, 0) == 1 && out.revents & (POLLERR | POLLHUP)) _exit(128 + sig);
+  errno = saved;
 }
 
 /* A file that is opened later must not become standard output by taking its number. */
@@ -151,7 +161,7 @@ int main(int argc, char **argv) {
   options o = {.n_codes = 0};
   fill_descriptors();
   setlocale(LC_CTYPE, "");
-  signal(SIGPIPE, SIG_IGN);
+  signal(SIGPIPE, on_sigpipe);
   int st = read_options(argc, argv, &o);
   if (st) return st;
   if (o.help) return fputs(usage, stdout), flush_output(0);

@@ -16,8 +16,13 @@ is($r->{err}, '', '... without a word');
 $r = shell("$DLREPL -e 'for i = 1, 1e7 do io.write(i, \"\\n\") end print(\"end\")' | head -n 1");
 is($r->{err}, '', 'io.write too');
 
-$r = shell("(echo '1 + 1'; echo 'io.stderr:write(\"alive\")') | $DLREPL -i | head -n 0");
-ok($r->{err} eq '' || $r->{err} eq 'alive', 'the prompt lives with a closed pipe');
+$r = shell("$DLREPL -e 'while true do print(1) end' | head -n 1");
+is($r->{out}, "1\n", 'so does an endless program');
+$r = shell("($DLREPL -e 'while true do print(1) end'; echo \$? >&2) | head -n 1");
+is($r->{err}, "141\n", '... with status 141');
+$r = run($DLREPL, '-e', 'local p = io.popen("true", "w") os.execute("sleep 0.1") '
+    . 'for i = 1, 1e5 do p:write("text") end p:close() print("alive")');
+is($r->{out}, "alive\n", 'a closed pipe of the program\'s own ends nothing');
 
 $r = shell("$DLREPL -e 'print(io.read())' <&-");
 is($r->{status}, 0, 'a closed standard input is survived');

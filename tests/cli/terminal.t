@@ -94,6 +94,15 @@ ok(defined $t->wait_for(qr/> /), 'Ctrl-C leaves the unfinished chunk');
 $t->send("'seen'\n");
 ok(defined $t->wait_for(qr/"seen"/), '... and it is forgotten');
 $t->wait_for(qr/> /);
+$t->send('1 + 1');
+sleep 0.1;
+kill 'TSTP', $t->{pid};
+sleep 0.2;
+kill 'CONT', $t->{pid};
+sleep 0.1;
+$t->send("\n");
+ok(defined $t->wait_for(qr/[\r\n]2\r?\n/), 'a line survives being stopped and continued');
+$t->wait_for(qr/> /);
 $t->send($CTRL_D);
 is($t->finish, 0, 'Ctrl-D leaves with status 0');
 
@@ -110,6 +119,11 @@ SKIP: {
     $s->send($CTRL_C . $CTRL_D);
     $s->finish;
 }
+
+my $h = Cli::Terminal->start($DLREPL);
+$h->wait_for(qr/leaves.*> /s);
+kill 'TERM', $h->{pid};
+is($h->finish, 'signal 15', 'a termination at the prompt ends the process');
 
 # ---- programs on a terminal -----------------------------------------------------------------------------
 my $p = Cli::Terminal->start($DLREPL, write_file('loop.lua', "print('on')\nwhile true do end\n"));
