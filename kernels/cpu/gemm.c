@@ -151,12 +151,26 @@ dl_status DL_K(dl_gemm_i64)(const dl_gemm *g) {
   return DL_OK;
 }
 
+/* One call of the library looks up only when it is done, so a large product goes in by rows, 2e9
+ * multiply-adds (20 to 80 ms) at a time. An interrupt leaves dl_cancel for the caller's dl_poll. */
+static bool sgemm_in_pieces(const dl_gemm *g) {
+  int64_t rows = (int64_t)2000000000 / (g->n * g->k) / 48 * 48;
+  if (rows < 48) rows = 48;
+  for (int64_t i = 0; i < g->m && !dl_cancel; i += rows) {
+    int64_t m = g->m - i < rows ? g->m - i : rows;
+    if (!dl_onednn_sgemm(m, g->n, g->k, (float)g->alpha, (const float *)g->a + i * g->ars, g->ars,
+                         g->acs, g->b, g->brs, g->bcs, (float)g->beta, (float *)g->c + i * g->crs,
+                         g->crs))
+      return false;
+  }
+  return true;
+}
+
 /* oneDNN takes operands whose rows or columns are dense. */
 static bool try_onednn(const dl_gemm *g) {
   if (g->m * g->n * g->k * g->batch < DL_ONEDNN_MIN_WORK || g->m < 2 || g->n < 2) return false;
   if (!(g->acs == 1 || g->ars == 1) || !(g->bcs == 1 || g->brs == 1)) return false;
-  if (g->batch == 1) return dl_onednn_sgemm(g->m, g->n, g->k, (float)g->alpha, g->a, g->ars, g->acs,
-                                            g->b, g->brs, g->bcs, (float)g->beta, g->c, g->crs);
+  if (g->batch == 1) return sgemm_in_pieces(g);
   if (g->alpha != 1 || g->beta != 0) return false;
   int64_t sa[3] = {g->abs, g->ars, g->acs}, sb[3] = {g->bbs, g->brs, g->bcs},
           sc[3] = {g->cbs, g->crs, 1};
