@@ -183,8 +183,8 @@ typedef struct subscript {
 
 static const int64_t one_stride = 1;
 
-/* Call-free listing of the places that are not zero: coordinate d of the k-th is out[k * row + d
- * * col]. */
+/* List the places that are not zero: coordinate d of the k-th goes to
+ * out[k * row + d * col]. */
 static void list_nonzero(const dl_view *v, int64_t *out, int64_t row, int64_t col) {
   size_t es = dl_view_esize(v);
   bool is_float = dl_dtype_is_float((dl_dtype)v->dtype);
