@@ -199,15 +199,16 @@ dl_status dl_rule_native_batch_norm(dl_call *c) {
 }
 
 /* arg: grad, input, weight, running_mean, running_var, save_mean, save_invstd, training, eps */
-/* The kernel trusts this: gradient like the input, one number a channel in everything else. */
+/* The kernel trusts this: gradient like the input, one number a channel in what is used. */
 static bool batch_norm_fits(const dl_call *c, int64_t channels) {
   const dl_tensor *g = c->in[0], *x = c->in[1];
   int first = c->arg[7].i ? 5 : 3; /* the statistics that are used: saved or running */
   if (x->ndim < 2 || !dl_dtype_is_float((dl_dtype)x->dtype)) return false;
   if (!dl_sizes_equal(g->ndim, g->size, x->ndim, x->size)) return false;
-  for (int k = 2; k < 7; k++)
-    if (c->in[k] && c->in[k]->numel != channels) return false;
-  return c->in[first] && c->in[first + 1];
+  if (c->in[2] && c->in[2]->numel != channels) return false;
+  for (int k = first; k < first + 2; k++)
+    if (!c->in[k] || c->in[k]->numel != channels) return false;
+  return true;
 }
 
 dl_status dl_rule_native_batch_norm_bwd(dl_call *c) {
