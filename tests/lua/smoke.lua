@@ -12,8 +12,8 @@ torch.manual_seed(0)
 t.close(torch.rand(3), { 0.4963, 0.7682, 0.0885 }, 1e-4, "random numbers are PyTorch's")
 
 local w = torch.tensor({ 1, 2, 3 }, { dtype = torch.float32, requires_grad = true })
-local y = w * w
-y:backward(torch.ones(3))
+local y = (w * w):sum()
+y:backward()
 t.close(w.grad, { 2, 4, 6 }, 0, "a gradient")
 
 t.close(torch.matmul(torch.ones(2, 3), torch.ones(3, 2)), { { 3, 3 }, { 3, 3 } }, 0, "a product")
