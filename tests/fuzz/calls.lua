@@ -79,7 +79,7 @@ for _, name in ipairs(dlrepl.debug.methods()) do
 end
 table.sort(targets, function(a, b) return a[1] < b[1] end)
 
-local _ = nn, optim, torch.utils.data -- loaded before the count
+local _ = nn, optim -- loaded before the count
 local baseline = dlrepl.debug.live()
 
 -- Sizes that would take seconds or gigabytes are refused by the cap set here, as on a small machine.
