@@ -29,7 +29,7 @@ WARN    := -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers
 ifdef WERROR
 WARN    += -Werror
 endif
-BASE    := -std=c11 -g -fPIC -D_GNU_SOURCE -DDL_PARTIAL -Isrc -Ikernels -fno-math-errno \
+BASE    := -std=c11 -g -fPIC -D_GNU_SOURCE -Isrc -Ikernels -fno-math-errno \
            $(WARN) -MMD -MP
 ifeq ($(ONEDNN),0)
 BASE    += -DDL_ONEDNN=0

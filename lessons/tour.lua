@@ -31,8 +31,8 @@ device = torch.device(torch.cuda.is_available() and "cuda" or "cpu")
 device]],
   },
   {
-    "A mistake, caught. An error begins with PyTorch's own line, so what you learn to read here\n" ..
-    "is what you will read there.",
+    "A mistake, caught. An error begins with PyTorch's own line, so what you learn to read\n" ..
+    "here is what you will read there.",
     [[
 a = torch.ones(2, 3)
 ok, err = pcall(torch.matmul, a, a)

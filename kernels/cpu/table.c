@@ -5,7 +5,7 @@
  * INVARIANT  A VIEW or COMPOSITE row has no kernel; every other row names dl_cpu_<id>. */
 #include "kernel.h"
 
-#define ROW_POINTWISE(id) DL_KERNEL(id) __attribute__((weak));
+#define ROW_POINTWISE(id) DL_KERNEL(id);
 #define ROW_REDUCE(id) ROW_POINTWISE(id)
 #define ROW_KERNEL(id) ROW_POINTWISE(id)
 #define ROW_KERNELC(id) ROW_POINTWISE(id)

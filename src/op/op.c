@@ -7,18 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef DL_PARTIAL
-#define DL_LINK __attribute__((weak))
-#else
-#define DL_LINK
-#endif
-
 /* prototypes: every row names its rule; kinds and the GRAD column name the rest */
-#define DL_OP(id, KIND, where, schema, rule, ...) dl_status dl_rule_##rule(dl_call *c) DL_LINK;
+#define DL_OP(id, KIND, where, schema, rule, ...) dl_status dl_rule_##rule(dl_call *c);
 #include "op/ops.def"
 #undef DL_OP
 
-#define DL_G_RULE(id) dl_status dl_grad_##id(dl_gcall *g) DL_LINK;
+#define DL_G_RULE(id) dl_status dl_grad_##id(dl_gcall *g);
 #define DL_G_NONE(id)
 #define DL_OP(id, KIND, where, schema, rule, CAST, save, GRAD, ...) DL_G_##GRAD(id)
 #include "op/ops.def"
@@ -26,8 +20,8 @@
 #undef DL_G_RULE
 #undef DL_G_NONE
 
-#define DL_B_VIEW(id) dl_status dl_view_##id(dl_vcall *v) DL_LINK;
-#define DL_B_COMPOSITE(id) dl_status dl_comp_##id(dl_ex *e, const dl_arg *arg, dl_tensor **out) DL_LINK;
+#define DL_B_VIEW(id) dl_status dl_view_##id(dl_vcall *v);
+#define DL_B_COMPOSITE(id) dl_status dl_comp_##id(dl_ex *e, const dl_arg *arg, dl_tensor **out);
 #define DL_B_POINTWISE(id)
 #define DL_B_REDUCE(id)
 #define DL_B_KERNEL(id)
