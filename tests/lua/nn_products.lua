@@ -46,15 +46,15 @@ case("bmm past the size where oneDNN is used", {{6, 64, 64}, {6, 64, 64}}, funct
 end, {6, 64, 64},
      {25410.05, 99835.75, 50499.38})
 case("addmm with beta and alpha", {{4}, {2, 3}, {3, 4}}, function(a, b, c)
-  return torch.addmm(a, b, c, { beta=2, alpha=0.5})
+  return torch.addmm(a, b, c, {beta=2, alpha=0.5})
 end, {2, 4},
      {-14.65039, 37, 10.35938, -8.078125})
 case("baddbmm", {{2, 3}, {2, 2, 3}, {2, 3, 3}}, function(a, b, c)
-  return torch.baddbmm(a, b, c, { beta=0.5, alpha=2})
+  return torch.baddbmm(a, b, c, {beta=0.5, alpha=2})
 end, {2, 2, 3},
      {-20.49219, 8.75, -48.9375, 11})
 case("addmv", {{2}, {2, 3}, {3}}, function(a, b, c)
-  return torch.addmv(a, b, c, { alpha=3})
+  return torch.addmv(a, b, c, {alpha=3})
 end, {2},
      {-14.73047, 6.5, -26.0625, -33.28125})
 case("outer", {{2}, {3}}, function(a, b)
@@ -78,7 +78,7 @@ case("linear without bias on a vector", {{3}, {4, 3}}, function(a, b)
 end, {4},
      {-10.88672, -29.9375, -17.90625})
 case("tensordot over two dims", {{2, 3, 4}, {4, 2, 5}}, function(a, b)
-  return torch.tensordot(a, b, { dims={{0, 2}, {1, 0}}})
+  return torch.tensordot(a, b, {dims={{0, 2}, {1, 0}}})
 end, {3, 5},
      {-31.51953, -38.6875, -7.421875})
 case("einsum with three operands", {{2, 3}, {3, 4, 5}, {2, 5}}, function(a, b, c)
