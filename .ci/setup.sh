@@ -7,6 +7,7 @@
 # prints what it is about to install, asks if a terminal is there, and installs with apt-get as root
 # or through sudo. Where there is no apt-get it names the packages. What only adds something (the
 # data set, oneDNN, Readline) is asked for once and never stops the way.
+# DLREPL_NO_INSTALL=1 in the environment: look and tell, install nothing.
 set -u
 purpose=${1:-start}
 need=''  # packages without which nothing works
@@ -24,6 +25,8 @@ can_compile() {
   shift
   dir=$(mktemp -d) || return 1
   printf '%s\n' "$text" >"$dir/t.c"
+  # CC may be two words, as in "ccache gcc"
+  # shellcheck disable=SC2086
   ${CC:-cc} -o "$dir/t" "$dir/t.c" "$@" >/dev/null 2>&1
   result=$?
   rm -rf "$dir"
@@ -47,7 +50,7 @@ has_library() { # has_library NAME...: is one of these shared libraries known to
 look() {
   need=''
   want=''
-  if ! have "${CC:-cc}" || ! can_compile 'int main(void) { return 0; }' -fopenmp; then
+  if ! can_compile 'int main(void) { return 0; }' -fopenmp; then
     add_need gcc
     add_need libc6-dev
   fi
@@ -118,6 +121,11 @@ install_wanted() { # one by one: what this release does not carry is left out
 look
 drop_asked
 if [ -z "$need$want" ]; then exit 0; fi
+if [ -n "${DLREPL_NO_INSTALL:-}" ]; then
+  if [ -z "$need" ]; then exit 0; fi
+  echo "dlrepl needs:$need (DLREPL_NO_INSTALL is set, so nothing is installed)" >&2
+  exit 1
+fi
 if ! have apt-get; then
   if [ -z "$need" ]; then exit 0; fi
   no_apt
@@ -138,7 +146,7 @@ if ! confirm; then
 fi
 apt update >/dev/null 2>&1 || echo "  (apt-get update failed; trying with the lists that are here)"
 if [ -n "$need" ]; then
-  # shellcheck disable=SC2086 -- a list of words
+  # shellcheck disable=SC2086
   apt install -y --no-install-recommends $need || exit 1
 fi
 install_wanted

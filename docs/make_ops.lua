@@ -78,9 +78,9 @@ for line in file:lines() do
 end
 
 print("# Operations\n")
-print("Written by `make docs` from `src/op/ops.def`. Signatures are PyTorch's; every parameter may be")
-print("given by name in one trailing table, `x:sum{dim=1}`. `TN` is a tensor or a number, `*` begins the")
-print("parameters that are given by name only.\n")
+print("Written by `make docs` from `src/op/ops.def`. Signatures are PyTorch's; every parameter may")
+print("be given by name in one trailing table, `x:sum{dim=1}`. `TN` is a tensor or a number, `*`")
+print("begins the parameters that are given by name only.\n")
 for _, s in ipairs(sections) do
   if #s.rows > 0 then
     print("## " .. s.title:sub(1, 1):upper() .. s.title:sub(2) .. "\n")

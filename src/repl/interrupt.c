@@ -26,7 +26,7 @@ static volatile int64_t first_request;   /* ms, monotonic */
 static pthread_t main_thread;
 
 enum {
-  LIBRARY_GRACE = 20000, /* instructions a function of ours may still run, to close what it opened */
+  LIBRARY_GRACE = 20000, /* instructions a function of ours may still run, to tidy up */
   GIVE_UP_MS = 1000      /* a third request this long after the first leaves the process */
 };
 static int grace;
@@ -116,7 +116,7 @@ bool dl_interrupt_idle_taken(void) {
   return was;
 }
 
-/* ---- coroutines ------------------------------------------------------------------------------- */
+/* ---- coroutines -------------------------------------------------------------------------- */
 
 static lua_State *check_co(lua_State *L) {
   lua_State *co = lua_tothread(L, 1);
@@ -124,7 +124,7 @@ static lua_State *check_co(lua_State *L) {
   return co;
 }
 
-/* Resume co with the n values on top of L. Their results (>= 0), or -1 with the error on top of L. */
+/* Resume co with the n values on top of L. Number of results, or -1 with the error on top of L. */
 static int resume(lua_State *L, lua_State *co, int n) {
   int got;
   if (!lua_checkstack(co, n)) {
@@ -216,7 +216,7 @@ static int co_close(lua_State *L) {
   return 2;
 }
 
-/* ---- xpcall ----------------------------------------------------------------------------------- */
+/* ---- xpcall ------------------------------------------------------------------------------ */
 
 /* A handler runs with hooks off when the hook itself raised: one that loops could never be stopped.
  * So an interrupt passes it by. Upvalue: the user's handler. */

@@ -10,8 +10,9 @@
 #include <string.h>
 
 static const char *const keywords[] = {
-    "and",   "break", "do",  "else", "elseif", "end",    "false", "for",  "function", "goto",  "if",
-    "in",    "local", "nil", "not",  "or",     "repeat", "return", "then", "true",     "until", "while"};
+    "and",   "break",  "do",       "else", "elseif", "end",    "false", "for",
+    "in",    "if",     "function", "goto", "local",  "nil",    "not",   "or",
+    "until", "repeat", "return",   "then", "true",   "while"};
 
 static const char *const signs[] = {"...", "..", "==", "~=", "<=", ">=", "<<", ">>", "//", "::"};
 

@@ -47,7 +47,7 @@ static char history[PATH_MAX];
 static char *got_line;
 static bool got_any;
 
-/* ---- the library ------------------------------------------------------------------------------- */
+/* ---- the library ------------------------------------------------------------------------- */
 
 static bool load_readline(void) {
   static const struct { const char *name; void *slot; } rows[] = {
@@ -82,11 +82,13 @@ static bool load_readline(void) {
 
 /* $XDG_DATA_HOME/dlrepl/history, or under ~/.local/share; the folders are made. */
 static bool find_history(void) {
-  const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
-  int n;
-  if (data && *data == '/') n = snprintf(history, sizeof history, "%s/dlrepl/history", data);
-  else if (home && *home) n = snprintf(history, sizeof history, "%s/.local/share/dlrepl/history", home);
-  else return false;
+  const char *base = getenv("XDG_DATA_HOME"), *below = "";
+  if (!base || *base != '/') {
+    base = getenv("HOME");
+    below = "/.local/share";
+  }
+  if (!base || !*base) return false;
+  int n = snprintf(history, sizeof history, "%s%s/dlrepl/history", base, below);
   if (n <= 0 || (size_t)n >= sizeof history) return false;
   for (char *p = history + 1; (p = strchr(p, '/')) != NULL; p++) {
     *p = 0;
@@ -108,7 +110,7 @@ static void open_history(void) {
   else fclose(f);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------- */
 
 static void take_line(char *line) {
   got_line = line;
@@ -158,7 +160,7 @@ void dl_line_open(bool on_terminal) {
   have_rl = terminal && load_readline();
   if (terminal) take_signals();
   if (have_rl) open_history();
-  else if (terminal) setvbuf(stdin, NULL, _IONBF, 0); /* what is read ahead, wait_input cannot see */
+  else if (terminal) setvbuf(stdin, NULL, _IONBF, 0); /* wait_input sees no read-ahead */
 }
 
 /* Wait until there is something to read; false after an interrupt. Signals are let in only inside

@@ -6,12 +6,12 @@
  *       return n end,'n'); end
  *
  * where m is an earlier local that the text mentions, and a last expression e becomes
- * `return __dl_values(e)` (a bare `return e` would be a tail call, which hides the line). The registry's set of cells maps a name to a
- * Lua closure that has the variable as an upvalue; constants folded by the compiler have none and get a
- * closure of their own.
+ * `return __dl_values(e)` (a bare `return e` would be a tail call, which hides the line). The
+ * registry's set of cells maps a name to a Lua closure that has the variable as an upvalue;
+ * constants folded by the compiler have none and get a closure of their own.
  *
- * INVARIANT  cells[name] = {closure, fixed}; a fixed variable is never assigned, so its value may be
- *            copied, every other one is joined.
+ * INVARIANT  cells[name] = {closure, fixed}; a fixed variable is never assigned, so its value may
+ *            be copied, every other one is joined.
  * MUST NOT   run the user's text. */
 #include "repl/locals.h"
 
@@ -84,7 +84,7 @@ static int keep(lua_State *L) {
 
 static int values(lua_State *L) { return lua_gettop(L); }
 
-/* ---- text ----------------------------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------------------------- */
 
 typedef struct edit {
   luaL_Buffer *b;       /* NULL while only looking for the last value */
@@ -247,7 +247,7 @@ static int compile_wrapped(lua_State *L, const char *text, size_t len, const cha
   return status;
 }
 
-/* ---- which reading of the text ----------------------------------------------------------------- */
+/* ---- which reading of the text ----------------------------------------------------------- */
 
 static bool ends_early(lua_State *L) {
   static const char mark[] = "near <eof>";

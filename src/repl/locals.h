@@ -18,7 +18,8 @@ void dl_locals_open(lua_State *L);
 
 /* Compile `text` and push a function of no arguments, or an error message. If the text ends in an
  * expression, the function returns its values. Returns Lua's status; *unfinished says whether more
- * lines could complete the text. `name` is a chunk name ("=stdin"). Raises only for want of memory. */
+ * lines could complete the text. `name` is a chunk name ("=stdin"). Raises only for want of
+ * memory. */
 int dl_locals_compile(lua_State *L, const char *text, size_t len, const char *name,
                       bool *unfinished);
 

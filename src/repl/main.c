@@ -1,8 +1,8 @@
 /* main.c -- the command line
  *
  * For people and scripts: dlrepl [options] [FILE [ARGS]]. Exit status 0, 1 after an uncaught error,
- * 2 for a command line that makes no sense, 130 after an uncaught interrupt, 141 when nobody reads the
- * output any more.
+ * 2 for a command line that makes no sense, 130 after an uncaught interrupt, 141 when nobody reads
+ * the output any more.
  *
  * INVARIANT  Options are read completely before anything runs.
  * MUST NOT   run Lua except through the session. */

@@ -24,7 +24,7 @@
 static lua_State *L;
 static const char trace_key = 0, error_key = 0;
 
-/* ---- failures ----------------------------------------------------------------------------------- */
+/* ---- failures ---------------------------------------------------------------------------- */
 
 /* Message handler: the value stays as it is, the trace is kept beside it. */
 static int on_error(lua_State *l) {
@@ -94,7 +94,7 @@ static void begin(dl_outcome *o) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &trace_key);
 }
 
-/* Call the function under n arguments on top of the stack; leave its results, or none on failure. */
+/* Call the function under n arguments on top of the stack; leave its results, none on failure. */
 static void run(int n, dl_outcome *o) {
   int base = lua_gettop(L) - n;
   lua_pushcfunction(L, on_error);
@@ -108,7 +108,7 @@ static void run(int n, dl_outcome *o) {
   if (!dl_bind_settle(L, o->guard, sizeof o->guard)) o->guard[0] = 0;
 }
 
-/* ---- running ------------------------------------------------------------------------------------ */
+/* ---- running ----------------------------------------------------------------------------- */
 
 typedef struct request {
   const char *text, *name;
@@ -189,7 +189,7 @@ void dl_session_report(const dl_outcome *o) {
     fprintf(stderr, "note: a mode set at %s was still on; it has been restored\n", o->guard);
 }
 
-/* ---- start and end ------------------------------------------------------------------------------- */
+/* ---- start and end ----------------------------------------------------------------------- */
 
 static void set_path(void) {
   if (!*dl_tree_root()) return;

@@ -3,8 +3,8 @@
  * For main.c and repl.c, and for every other front end: compile a piece of Lua, run it
  * protected and interruptible, keep its locals, settle the modes it left, describe its failure.
  *
- * INVARIANT  One session a process. After every call the Lua stack holds only the values the call is
- *            said to leave, no mode is left over and no interrupt is pending.
+ * INVARIANT  One session a process. After every call the Lua stack holds only the values the call
+ *            is said to leave, no mode is left over and no interrupt is pending.
  * MUST NOT   know terminals. */
 #ifndef DL_REPL_SESSION_H
 #define DL_REPL_SESSION_H

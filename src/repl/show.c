@@ -63,7 +63,7 @@ static void push_quoted(lua_State *L, int idx) {
   lua_concat(L, 2);
 }
 
-/* ---- keys ------------------------------------------------------------------------------------- */
+/* ---- keys -------------------------------------------------------------------------------- */
 
 typedef struct key {
   int type;             /* LUA_TNUMBER < LUA_TSTRING < others */
@@ -142,7 +142,7 @@ static void push_key(show *s, int idx) {
   lua_concat(L, 3);
 }
 
-/* ---- layout ----------------------------------------------------------------------------------- */
+/* ---- layout ------------------------------------------------------------------------------ */
 
 static void add_indent(luaL_Buffer *b, int n) {
   for (int i = 0; i < n; i++) luaL_addchar(b, ' ');
@@ -203,7 +203,7 @@ static void push_laid_out(show *s, int texts, int n, int column) {
   luaL_pushresult(&b);
 }
 
-/* ---- values ----------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------------------ */
 
 /* Move later lines of the text on top right by `column` blanks. */
 static void shift_lines(lua_State *L, int column) {

@@ -37,7 +37,7 @@ sub read_file {
     return scalar <$in> // '';
 }
 
-# run({stdin => text}, command...) -> {out, err, status}; a hang of 30 seconds ends it.
+# run({stdin => text, seconds => 30}, command...) -> {out, err, status}; then a hang is ended.
 sub run {
     my $opt = ref $_[0] ? shift : {};
     my $in = write_file('stdin', $opt->{stdin} // '');
@@ -46,7 +46,7 @@ sub run {
         open STDIN, '<', $in;
         open STDOUT, '>', "$TMP/stdout";
         open STDERR, '>', "$TMP/stderr";
-        alarm 30;
+        alarm($opt->{seconds} // 30);
         exec @_ or POSIX::_exit(127);
     }
     waitpid $pid, 0;
@@ -76,7 +76,7 @@ sub has_text {
     return ok($found, $name) || diag("wanted: $want\nin:     $got");
 }
 
-# ---- a terminal -----------------------------------------------------------------------------------
+# ---- a terminal ------------------------------------------------------------------------------
 
 package Cli::Terminal;
 use Time::HiRes qw(time sleep);
@@ -105,12 +105,13 @@ sub start {
         alarm 60;
         exec @command or POSIX::_exit(127);
     }
-    return bless {fd => $master, pid => $pid, text => '', select => IO::Select->new($master)}, $class;
+    my $select = IO::Select->new($master);
+    return bless {fd => $master, pid => $pid, text => '', select => $select}, $class;
 }
 
 sub send { my ($t, $text) = @_; syswrite $t->{fd}, $text; }
 
-# Wait until the pattern comes (it and everything before it is consumed): the seconds it took, or undef.
+# Wait until the pattern comes (it and all before it is consumed): the seconds it took, or undef.
 sub wait_for {
     my ($t, $pattern, $seconds) = @_;
     my $begin = time;

@@ -56,7 +56,8 @@ case('a number is not called', "local n = 5 (print)(n)\nn\n", "5\n5\n");
 case('a long function value ends where it ends',
     "local f = function(...) while true do if ... then break end end return {...} end f(1)[1]\n",
     "1\n");
-case('goto and labels work', "do local i = 1 ::top:: i = i + 1 if i < 4 then goto top end x = i end\nx\n",
+case('goto and labels work',
+    "do local i = 1 ::top:: i = i + 1 if i < 4 then goto top end x = i end\nx\n",
     "4\n");
 case('many locals in one line', 'local ' . join(',', map { "v$_" } 1 .. 150) . " = 1, 2\nv1 + v2\n",
     "3\n");
@@ -69,7 +70,8 @@ case('line numbers count within the chunk', "do\nlocal x = nil\nx.y = 1\nend\n",
     "stdin:3: attempt to index a nil value (local 'x')\n  at stdin:3\n");
 case('input that ends inside a chunk says so', "for i = 1, 2 do\n",
     "stdin:1: 'end' expected near <eof>\n");
-case('a wrong line does not wait for more', "x = )\n1\n", "1\nstdin:1: unexpected symbol near ')'\n");
+case('a wrong line does not wait for more', "x = )\n1\n",
+    "1\nstdin:1: unexpected symbol near ')'\n");
 
 case('a list prints', "{1, 2, {3}}\n", "{1, 2, {3}}\n");
 case('keys print in order', "{b = 2, a = 1, 10, [3.5] = true, ['x y'] = 0}\n",

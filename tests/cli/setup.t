@@ -11,6 +11,7 @@ use Cli;
 use Test::More;
 
 my $setup = "$TOP/.ci/setup.sh";
+delete $ENV{DLREPL_NO_INSTALL};
 
 sub find_program {
     my ($name) = @_;
@@ -43,7 +44,7 @@ sub set_up {
     my ($bin, $purpose) = @_;
     local $ENV{PATH} = $bin;
     local $ENV{XDG_CACHE_HOME} = "$bin/cache";
-    local $ENV{CC} = 'cc';
+    local $ENV{CC} = $ENV{CC_HERE} // 'cc';
     my $r = run($sh, $setup, $purpose // 'start');
     $r->{log} = '';
     if (open my $in, '<', "$bin/log") { local $/; $r->{log} = <$in>; }
@@ -58,7 +59,8 @@ has_text($r->{err}, qr/Fedora.*Arch/s, '... for other systems too');
 
 my $debian = machine(fake => ['apt-get', 'sudo']);
 $r = set_up($debian);
-has_text($r->{out}, qr/About to install with apt-get:\n  needed:.*gcc.*make.*liblua5\.4-dev/, 'it says what it installs');
+has_text($r->{out}, qr/About to install with apt-get:\n  needed:.*gcc.*make.*liblua5\.4-dev/,
+    'it says what it installs');
 has_text($r->{log}, qr/^apt-get update$/m, 'it refreshes the lists');
 has_text($r->{log}, qr/^apt-get install -y .*gcc.*liblua5\.4-dev/m, 'it installs what is needed');
 ok($r->{log} !~ /install .*\bperl\b/, 'to start, the test program is not needed');
@@ -72,7 +74,8 @@ $r = set_up($broken);
 is($r->{status}, 1, 'an installation that fails ends with status 1');
 has_text($r->{out}, 'apt-get update failed', '... and lists that could not be refreshed are told');
 
-my $whole = machine(has => [qw(cc gcc ld as collect2 make pkg-config prove)], fake => ['apt-get', 'sudo'], fails => 1);
+my $whole = machine(has => [qw(cc gcc ld as collect2 make pkg-config prove)],
+    fake => ['apt-get', 'sudo'], fails => 1);
 $r = set_up($whole);
 is($r->{status}, 0, 'with everything needed the set-up succeeds, whatever the optional packages do')
     or diag($r->{out} . $r->{err});
@@ -80,5 +83,18 @@ my $before = $r->{log};
 $r = set_up($whole);
 is($r->{log}, $before, 'optional packages are proposed once');
 is($r->{out}, '', '... and then it says nothing');
+
+{
+    local $ENV{CC_HERE} = 'env cc';
+    $r = set_up($whole);
+    is($r->{log}, $before, 'a compiler of two words is a compiler');
+}
+{
+    local $ENV{DLREPL_NO_INSTALL} = 1;
+    my $locked = machine(fake => ['apt-get', 'sudo']);
+    $r = set_up($locked);
+    is($r->{log}, '', 'DLREPL_NO_INSTALL installs nothing');
+    has_text($r->{err}, qr/needs:.*gcc/, '... and tells what is needed');
+}
 
 done_testing();

@@ -14,7 +14,7 @@ my $SLOW = $ENV{DLREPL_SLOW} || 1;   # an instrumented build or a busy machine i
 
 my $t = Cli::Terminal->start($DLREPL) or plan skip_all => 'no pseudo-terminal here';
 
-# ---- start ------------------------------------------------------------------------------------------
+# ---- start -----------------------------------------------------------------------------------
 ok(defined $t->wait_for(qr/Ctrl-D leaves.*?> /s), 'a welcome and the prompt appear');
 my @starts;
 for (1 .. 5) {
@@ -29,7 +29,7 @@ my $best = (sort { $a <=> $b } @starts)[0];
 ok($best < 0.05 * $SLOW, 'the first prompt comes within 50 ms')
     or diag(sprintf 'best of 5: %.0f ms', $best * 1000);
 
-# ---- interrupts ---------------------------------------------------------------------------------------
+# ---- interrupts ------------------------------------------------------------------------------
 # Send the line, wait until it runs, press Ctrl-C: the seconds until the prompt is back.
 sub time_to_stop {
     my ($line) = @_;
@@ -50,7 +50,8 @@ sub stops {
         $best = $took if !defined $best || $took < $best;
         last if $best < 0.2 * $SLOW;
     }
-    ok(defined $best && $best < 0.2 * $SLOW, $name) or diag(defined $best ? "$best s" : 'not stopped');
+    ok(defined $best && $best < 0.2 * $SLOW, $name)
+        or diag(defined $best ? "$best s" : 'not stopped');
 }
 
 stops('a loop stops', 'while true do end');
@@ -68,7 +69,8 @@ stops('a loop of tensor operations stops', 'x = torch.ones(10) while true do x =
 stops('long pointwise operations stop', 'x = torch.ones(5e7) while true do x:exp() end');
 stops('long matrix products stop', 'x = torch.ones(2500, 2500) while true do x:matmul(x) end');
 stops('a read of standard input stops', 'io.read()');
-stops('a deep recursion stops', 'local function f(n) if n > 0 then f(n - 1) end end while true do f(5000) end');
+stops('a deep recursion stops',
+    'local function f(n) if n > 0 then f(n - 1) end end while true do f(5000) end');
 
 $t->send("kept = 5\n");
 $t->wait_for(qr/> /);
@@ -80,7 +82,7 @@ $t->send("pcall(error, 'x')\n");
 ok(defined $t->wait_for(qr/false\r?\n"x"/), 'a later pcall works as ever');
 $t->wait_for(qr/> /);
 
-# ---- editing ------------------------------------------------------------------------------------------
+# ---- editing ---------------------------------------------------------------------------------
 $t->send('1 + nonsense');
 $t->send($CTRL_C);
 ok(defined $t->wait_for(qr/\^C\r?\n.*?> /s), 'Ctrl-C at the prompt drops the line');
@@ -125,18 +127,21 @@ $h->wait_for(qr/leaves.*> /s);
 kill 'TERM', $h->{pid};
 is($h->finish, 'signal 15', 'a termination at the prompt ends the process');
 
-# ---- programs on a terminal -----------------------------------------------------------------------------
+# ---- programs on a terminal ------------------------------------------------------------------
 my $p = Cli::Terminal->start($DLREPL, write_file('loop.lua', "print('on')\nwhile true do end\n"));
 $p->wait_for(qr/on\r?\n/);
 $p->send($CTRL_C);
-ok(defined $p->wait_for(qr/KeyboardInterrupt\r?\n.*loop\.lua:2/s), 'a program that is stopped says where');
+ok(defined $p->wait_for(qr/KeyboardInterrupt\r?\n.*loop\.lua:2/s),
+    'a program that is stopped says where');
 is($p->finish, 130, '... and ends with status 130');
 
-$p = Cli::Terminal->start($DLREPL, '-e', "print('on'); ('x'):rep(200):find(('a?x?'):rep(30) .. 'b')");
+$p = Cli::Terminal->start($DLREPL, '-e',
+    "print('on'); ('x'):rep(200):find(('a?x?'):rep(30) .. 'b')");
 $p->wait_for(qr/on\r?\n/);
 sleep 0.2;
 for (1 .. 3) { $p->send($CTRL_C); sleep 0.6; }
-ok(defined $p->wait_for(qr/could not be stopped/), 'what cannot be stopped is left at the third Ctrl-C');
+ok(defined $p->wait_for(qr/could not be stopped/),
+    'what cannot be stopped is left at the third Ctrl-C');
 is($p->finish, 130, '... with status 130');
 
 {
