@@ -18,8 +18,8 @@
  *
  * INVARIANT  No branches but selects, no libc, no includes. float32 gives equal bits everywhere. */
 
-#define LARGER(p, q) (((p) > (q)) | ((p) != (p)) ? (p) : (q))    /* nan wins, as in PyTorch */
-#define SMALLER(p, q) (((p) < (q)) | ((p) != (p)) ? (p) : (q))
+#define LARGER(p, q) ((((p) > (q)) | ((p) != (p))) ? (p) : (q))    /* nan wins, as in PyTorch */
+#define SMALLER(p, q) ((((p) < (q)) | ((p) != (p))) ? (p) : (q))
 #define MOST(p, q) ((p) > (q) ? (p) : (q))                        /* integers */
 #define LEAST(p, q) ((p) < (q) ? (p) : (q))
 #define PICK(bit, p, q) ((bit) ? (p) : (q))
@@ -31,15 +31,15 @@
 DL_FN long long dl_neg64(long long x) { return (long long)(0 - (dl_u64)x); }
 /* x / y with -x for y = -1, where the machine's division would trap on the smallest integer */
 DL_FN long long dl_trunc_div64(long long x, long long y) {
-  long long d = (y == 0) | (y == -1) ? 1 : y, q = x / d;
+  long long d = ((y == 0) | (y == -1)) ? 1 : y, q = x / d;
   return y == -1 ? dl_neg64(x) : q;
 }
 DL_FN long long dl_fmod64(long long x, long long y) {
-  return x % ((y == 0) | (y == -1) ? 1 : y);
+  return x % (((y == 0) | (y == -1)) ? 1 : y);
 }
 DL_FN long long dl_mod64(long long x, long long y) {
   long long m = dl_fmod64(x, y);
-  return (m != 0) & ((m < 0) != (y < 0)) ? m + y : m;
+  return ((m != 0) & ((m < 0) != (y < 0))) ? m + y : m;
 }
 DL_FN long long dl_floor_div64(long long x, long long y) {
   long long m = dl_fmod64(x, y), q = dl_trunc_div64(x, y);
@@ -75,7 +75,7 @@ DL_PW(FORM, rsub_alpha, 2, NUM1(2), FMA(-a, x, y), W(y) - W(a) * W(x))
 DL_PW(OP, mul, 2, NUM0, x * y, W(x) * W(y))
 DL_PWF(OP, div, 2, NUM0, x / y)
 DL_PWF(OP, rdiv, 2, NUM0, y / x)
-DL_PW(OP, addcmul, 3, NUM1(3), x + a * y * z, W(x) + W(a) * W(y) * W(z))
+DL_PW(OP, addcmul, 3, NUM1(3), FMA(a * y, z, x), W(x) + W(a) * W(y) * W(z))
 DL_PWF(OP, addcdiv, 3, NUM1(3), x + a * y / z)
 DL_PWF(OP, lerp, 3, NUM0,
        FMA(PICK(abs(z) < K(0.5), z, z - K(1.0)), y - x, PICK(abs(z) < K(0.5), x, y)))
@@ -147,7 +147,7 @@ DL_PWB(OP, gt, 2, NUM0, x > y, x > y)
 DL_PWB(OP, ge, 2, NUM0, x >= y, x >= y)
 DL_PWB(OP, isclose, 2, NUM3(2, 3, 4),
        (x == y) | ((c != 0) & (x != x) & (y != y)) |
-         ((abs(x - y) <= b + abs(a * y)) & (abs(x - y) <= TOP)),
+         ((int)(abs(x - y) <= b + abs(a * y)) & (abs(x - y) <= TOP)),
        (x == y) | (dl_gap64(x, y) <= NUMF(1) + dl_abs64(NUMF(0) * (double)y)))
 DL_PWB(OP, logical_and, 2, NUM0, (x != 0) & (y != 0), (x != 0) & (y != 0))
 DL_PWB(OP, logical_or, 2, NUM0, (x != 0) | (y != 0), (x != 0) | (y != 0))

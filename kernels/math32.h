@@ -268,10 +268,10 @@ DL_FN float dl_pow32(float x, float y) {
   double whole = w + DL_ROUND64 - DL_ROUND64;
   int big = w >= 16777216.0, integer = big | (whole == w), odd = (!big) & integer & (near != half);
   int negative = (dl_bits32(x) >> 31) & 1;
-  r = negative & odd ? -r : r;
-  r = negative & (!integer) & (a > 0.0) & (a < DL_INF64) ? DL_NAN32 : r;
-  r = (a == 1.0) & (w == DL_INF64) ? 1.0f : r;
-  return (y == 0.0f) | (x == 1.0f) ? 1.0f : r;
+  r = (negative & odd) ? -r : r;
+  r = (negative & (!integer) & (a > 0.0) & (a < DL_INF64)) ? DL_NAN32 : r;
+  r = ((a == 1.0) & (w == DL_INF64)) ? 1.0f : r;
+  return ((y == 0.0f) | (x == 1.0f)) ? 1.0f : r;
 }
 DL_FN float dl_sinh32(float x) {
   double a = (double)dl_abs32(x), z = a * a, e = dl_exp2_64(a * 1.4426950408889634);
@@ -289,7 +289,7 @@ DL_FN float dl_cosh32(float x) {
 DL_FN float dl_hypot32(float x, float y) {
   double a = (double)x, b = (double)y;
   float r = (float)DL_SQRT64(a * a + b * b);
-  return (dl_abs32(x) == DL_INF32) | (dl_abs32(y) == DL_INF32) ? DL_INF32 : r;
+  return ((int)(dl_abs32(x) == DL_INF32) | (dl_abs32(y) == DL_INF32)) ? DL_INF32 : r;
 }
 
 /* ---- in double: circular functions ------------------------------------------------------ */
@@ -419,11 +419,11 @@ DL_FN float dl_atan2_32(float fy, float fx) {
   int mid = num > den * 0.41421356237309503;
   double q = (mid ? num - den : num) / (mid ? num + den : den);
   q = den == 0.0 ? 0.0 : num == DL_INF64 ? 0.0 : q; /* (0,0) and the infinite diagonal */
-  double r = dl_atan_poly(q) + (mid | (num == DL_INF64) ? 0.78539816339744831 : 0.0);
+  double r = dl_atan_poly(q) + ((mid | (num == DL_INF64)) ? 0.78539816339744831 : 0.0);
   r = y > x ? 1.5707963267948966 - r : r;
   r = dl_bits32(fx) >> 31 ? 3.1415926535897931 - r : r;
   float out = dl_copysign32((float)r, fy);
-  return (fx != fx) | (fy != fy) ? DL_NAN32 : out;
+  return ((fx != fx) | (fy != fy)) ? DL_NAN32 : out;
 }
 DL_FN float dl_atan32(float x) {
   double a = dl_abs64((double)x);
@@ -442,7 +442,7 @@ DL_FN double dl_mod_step(double r, double y) {
 }
 DL_FN float dl_mod_edges(float x, float y, double r) {
   float m = dl_copysign32((float)r, x), b = dl_abs32(y);
-  m = dl_pick32((b == DL_INF32) & (dl_abs32(x) < DL_INF32), x, m);
+  m = dl_pick32((int)(b == DL_INF32) & (dl_abs32(x) < DL_INF32), x, m);
   return dl_pick32((b == 0.0f) | (b != b) | (x - x != 0.0f), DL_NAN32, m);
 }
 DL_FN int dl_mod_is_near(float x, float y) { return dl_abs32(x) <= dl_abs32(y) * 67108864.0f; }

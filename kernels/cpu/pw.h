@@ -34,6 +34,7 @@ dl_status DL_K(dl_pw_run_num)(dl_kcall *c, const pw_op *op, const pw_num *num);
 dl_status DL_K(dl_pw_refuse_zero)(dl_kcall *c, int k);
 
 #if defined(__clang__)
+#pragma clang diagnostic ignored "-Wpass-failed" /* a loop that stays scalar is still right */
 #define PW_IVDEP _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define PW_IVDEP _Pragma("GCC ivdep")

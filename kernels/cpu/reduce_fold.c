@@ -55,8 +55,8 @@ enum { LANES = 16 };
 
 #define TIMES(s, x) ((s) * (x))
 #define WRAP_TIMES(s, x) (int64_t)((uint64_t)(s) * (uint64_t)(x))
-#define LARGER(s, x) (((x) > (s)) | ((x) != (x)) ? (x) : (s))
-#define SMALLER(s, x) (((x) < (s)) | ((x) != (x)) ? (x) : (s))
+#define LARGER(s, x) (((int)((x) > (s)) | ((x) != (x))) ? (x) : (s))
+#define SMALLER(s, x) (((int)((x) < (s)) | ((x) != (x))) ? (x) : (s))
 #define MOST(s, x) ((x) > (s) ? (x) : (s))
 #define LEAST(s, x) ((x) < (s) ? (x) : (s))
 #define ALL(s, x) ((s) & ((x) != 0))
@@ -255,8 +255,8 @@ DL_KERNEL(std) { return DL_K(dl_reduce)(c, &std_folds[slot(c->compute)], c->comp
  * --------------------------------------------------------------------- */
 enum { ARG_TILE = 2048 };
 /* BETTER(x, s): x beats the state s; the first nan beats everything */
-#define OVER(x, s) (((x) > (s)) | (((x) != (x)) & ((s) == (s))))
-#define UNDER(x, s) (((x) < (s)) | (((x) != (x)) & ((s) == (s))))
+#define OVER(x, s) ((int)((x) > (s)) | ((int)((x) != (x)) & ((s) == (s))))
+#define UNDER(x, s) ((int)((x) < (s)) | ((int)((x) != (x)) & ((s) == (s))))
 #define WHERE(name, T, FIRST, BETTER, PICK)                                         \
   static void name##_start(void *a, void *b, int64_t n) {                           \
     for (int64_t i = 0; i < n; i++) {                                               \

@@ -115,6 +115,12 @@ CASCADE(f64, double, double, LOAD_1)
       settle_##v(acc);                                                              \
       for (int l = 0; l < ROWS * W; l++) s[i + l] += acc[0][l / W][l % W];          \
     }                                                                               \
+    for (; j->ksize[j->nk - 1] < W && i + ROWS <= n; i += ROWS) {                   \
+      T few[LEVELS][ROWS] = {{0}};                                                  \
+      climb_##t(p + i, rs, 1, 0, nr, level_power(nr), few);                         \
+      settle_##t(few);                                                              \
+      for (int l = 0; l < ROWS; l++) s[i + l] += few[0][l];                         \
+    }                                                                               \
     for (; i + W <= n; i += W) {                                                    \
       row_sum_##v(p + i, rs, nr, &wide);                                            \
       for (int l = 0; l < W; l++) s[i + l] += wide[l];                              \
