@@ -90,16 +90,26 @@ DL_FN float dl_exp_reduce(float x, int *k) {
   *k = (int)(dl_bits32(t) - 0x4b400000u);
   return DL_FMA(n, 1.90465421e-9f, DL_FMA(n, -0.693147182f, x));
 }
+/* e^r for |r| <= ln2/2 */
+DL_FN float dl_exp_poly(float r) {
+  float q = DL_FMA(0.00138204382f, r, 0.00836868118f);
+  q = DL_FMA(q, r, 0.0416682698f);
+  q = DL_FMA(q, r, 0.166665211f);
+  q = DL_FMA(q, r, 0.49999994f);
+  return DL_FMA(r * r, q, r) + 1.0f;
+}
 DL_FN float dl_exp32(float x) {
   int k;
   float c = x > 89.0f ? 89.0f : x;
   c = c < -104.0f ? -104.0f : c;
   float r = dl_exp_reduce(c, &k);
-  float q = DL_FMA(0.00138204382f, r, 0.00836868118f);
-  q = DL_FMA(q, r, 0.0416682698f);
-  q = DL_FMA(q, r, 0.166665211f);
-  q = DL_FMA(q, r, 0.49999994f);
-  return dl_scale32(DL_FMA(r * r, q, r) + 1.0f, k);
+  return dl_scale32(dl_exp_poly(r), k);
+}
+/* the same bits for |x| <= 87, where one step of scaling will do */
+DL_FN float dl_exp_mid32(float x) {
+  int k;
+  float r = dl_exp_reduce(x, &k);
+  return dl_exp_poly(r) * dl_pow2i(k);
 }
 DL_FN float dl_expm1_32(float x) {
   int k;
@@ -141,7 +151,7 @@ DL_FN float dl_tanh32(float x) {
   p = DL_FMA(p, s, 0.133332282f);
   p = DL_FMA(p, s, -0.333333313f);
   float near = DL_FMA(p * s, a, a);
-  float far = 1.0f - 2.0f / (dl_exp32(a + a) + 1.0f);
+  float far = 1.0f - 2.0f / (dl_exp_mid32(a > 40.0f ? 80.0f : a + a) + 1.0f);
   return dl_copysign32(a < 0.6f ? near : far, x);
 }
 
@@ -216,7 +226,7 @@ DL_FN float dl_erf_parts(float a, float *near) {
   q = DL_FMA(q, a, -0.634796381f);
   q = DL_FMA(q, a, -1.12875628f);
   q = DL_FMA(q, a, 1.00364732e-05f);
-  return a > 4.05f ? 0.0f : dl_exp32(q);
+  return a > 4.05f ? 0.0f : dl_exp_mid32(q);
 }
 DL_FN float dl_erf32(float x) {
   float a = dl_abs32(x), near, c = dl_erf_parts(a, &near);

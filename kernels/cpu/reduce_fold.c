@@ -3,14 +3,13 @@
  * For table.c. nan wins in max and min; the first of equal elements wins in argmax. Products are
  * taken in the compute dtype, norms and variances in double.
  *
- * INVARIANT  A row of neighbouring elements is folded in LANES interleaved states, merged in order:
- *            the same bits on every instruction set. */
+ * INVARIANT  A row of neighbouring elements is folded in LANES interleaved states, merged by
+ *            halves: the same bits on every instruction set. */
+#include "lanes.h"
 #include "reduce.h"
 
 #include <float.h>
 #include <math.h>
-
-enum { LANES = 16 };
 
 /* ---- one number a state
  * ------------------------------------------------------------------------------- */
@@ -26,11 +25,15 @@ enum { LANES = 16 };
     const double par = j->par;                                                      \
     A acc = *(A *)a, lane[LANES];                                                   \
     int64_t i = 0;                                                                  \
-    if (stride == 1 && n >= LANES) {                                                \
-      for (int l = 0; l < LANES; l++) lane[l] = FIRST;                              \
+    if (stride == 1 && n >= 4) {                                                    \
+      int w = lanes_for(n);                                                         \
+      for (int l = 0; l < w; l++) lane[l] = FIRST;                                  \
       for (; i + LANES <= n; i += LANES)                                            \
         for (int l = 0; l < LANES; l++) lane[l] = STEP(lane[l], p[i + l]);          \
-      for (int l = 0; l < LANES; l++) acc = JOIN(acc, lane[l]);                     \
+      for (int l = 0; l < n - i; l++) lane[l] = STEP(lane[l], p[i + l]);            \
+      for (i = n, w /= 2; w > 0; w /= 2)                                            \
+        for (int l = 0; l < w; l++) lane[l] = JOIN(lane[l], lane[l + w]);           \
+      acc = JOIN(acc, lane[0]);                                                     \
     }                                                                               \
     for (; i < n; i++) acc = STEP(acc, p[i * stride]);                              \
     *(A *)a = acc;                                                                  \
@@ -172,29 +175,29 @@ static void var_merge(void *a, void *b, const void *a2, const void *b2, int64_t 
   *mean = n1 ? *mean + gap * share : *(const double *)a2;
 }
 
-enum { VAR_TILE = 2048 };
+enum { VAR_TILE = 2048, VAR_LANES = 16 };
 #define VARIANCE(t, T)                                                              \
   static double var_sum_##t(const T *p, int64_t stride, int64_t n) {                \
-    double lane[LANES] = {0}, sum = 0.0;                                            \
+    double lane[VAR_LANES] = {0}, sum = 0.0;                                            \
     int64_t i = 0;                                                                  \
     if (stride == 1)                                                                \
-      for (; i + LANES <= n; i += LANES)                                            \
-        for (int l = 0; l < LANES; l++) lane[l] += (double)p[i + l];                \
+      for (; i + VAR_LANES <= n; i += VAR_LANES)                                            \
+        for (int l = 0; l < VAR_LANES; l++) lane[l] += (double)p[i + l];                \
     for (; i < n; i++) sum += (double)p[i * stride];                                \
-    for (int l = 0; l < LANES; l++) sum += lane[l];                                 \
+    for (int l = 0; l < VAR_LANES; l++) sum += lane[l];                                 \
     return sum;                                                                     \
   }                                                                                 \
   static double var_spread_##t(const T *p, int64_t stride, int64_t n, double mean) { \
-    double lane[LANES] = {0}, sum = 0.0;                                            \
+    double lane[VAR_LANES] = {0}, sum = 0.0;                                            \
     int64_t i = 0;                                                                  \
     if (stride == 1)                                                                \
-      for (; i + LANES <= n; i += LANES)                                            \
-        for (int l = 0; l < LANES; l++) {                                           \
+      for (; i + VAR_LANES <= n; i += VAR_LANES)                                            \
+        for (int l = 0; l < VAR_LANES; l++) {                                           \
           double d = (double)p[i + l] - mean;                                       \
           lane[l] += d * d;                                                         \
         }                                                                           \
     for (; i < n; i++) sum += ((double)p[i * stride] - mean) * ((double)p[i * stride] - mean); \
-    for (int l = 0; l < LANES; l++) sum += lane[l];                                 \
+    for (int l = 0; l < VAR_LANES; l++) sum += lane[l];                                 \
     return sum;                                                                     \
   }                                                                                 \
   static void var_row_##t(const red_job *j, void *a, void *b, const void *v, int64_t stride, \

@@ -20,16 +20,32 @@ static void bring(const scan_job *j, int64_t at, int64_t w) {
 #define ADD(s, x) ((s) + (x))
 #define TIMES(s, x) ((s) * (x))
 #define SCAN(name, T, A, FIRST, STEP)                                               \
+  static void name##_line(const scan_job *j, int64_t base) {                        \
+    T *out = (T *)j->out->data + base;                                              \
+    const T *in = (const T *)j->in->data + base;                                    \
+    A acc = FIRST;                                                                  \
+    if (j->in->dtype != j->out->dtype) {                                            \
+      bring(j, base, j->l.n);                                                       \
+      in = out;                                                                     \
+    }                                                                               \
+    for (int64_t r = 0; r < j->l.n; r++) {                                          \
+      acc = STEP(acc, (A)in[r]);                                                    \
+      out[r] = (T)acc;                                                              \
+    }                                                                               \
+  }                                                                                 \
   static void name(void *ctx, int64_t lo, int64_t hi) {                             \
     const scan_job *j = ctx;                                                        \
     for (int64_t i = lo; i < hi; i++) {                                             \
       int64_t w, base = lines_piece(&j->l, i, &w);                                  \
+      if (j->l.inner == 1) {                                                        \
+        name##_line(j, base);                                                       \
+        continue;                                                                   \
+      }                                                                             \
       A acc[BAND];                                                                  \
       for (int64_t k = 0; k < w; k++) acc[k] = FIRST;                               \
-      if (j->l.inner == 1) bring(j, base, j->l.n);                                  \
       for (int64_t r = 0; r < j->l.n; r++) {                                        \
         int64_t at = base + r * j->l.inner;                                         \
-        if (j->l.inner > 1) bring(j, at, w);                                        \
+        bring(j, at, w);                                                            \
         T *p = (T *)j->out->data + at;                                              \
         for (int64_t k = 0; k < w; k++) {                                           \
           acc[k] = STEP(acc[k], (A)p[k]);                                           \

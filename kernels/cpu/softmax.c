@@ -1,15 +1,14 @@
 /* softmax.c -- softmax, log_softmax and their gradients along any dimension
  *
  * For table.c. Views are contiguous and of the compute dtype (KERNELC). Lines side by side are
- * taken BAND at a time, a single line in LANES interleaved lanes.
+ * taken BAND at a time, a single line in LANES interleaved lanes, joined by halves.
  *
  * INVARIANT  The bits depend on sizes alone. */
+#include "lanes.h"
 #include "lines.h"
 #include "math32.h"
 
 #include <math.h>
-
-enum { LANES = 16 };
 
 typedef struct soft_job {
   lines l;
@@ -25,18 +24,24 @@ static inline double log_f64(double v) { return log(v); }
 #define LARGER(a, b) (((int)((b) > (a)) | ((b) != (b))) ? (b) : (a))
 /* Fold n elements of a line: each is EXPR of i, JOIN combines. */
 #define LANE_FOLD(T, var, FIRST, JOIN, EXPR)                                        \
-  T var = FIRST;                                                                    \
+  T var;                                                                            \
   do {                                                                              \
     T lane[LANES];                                                                  \
+    int w_ = lanes_for(n);                                                          \
     int64_t i0 = 0;                                                                 \
-    for (int q = 0; q < LANES; q++) lane[q] = FIRST;                                \
+    for (int q = 0; q < w_; q++) lane[q] = FIRST;                                   \
     for (; i0 + LANES <= n; i0 += LANES)                                            \
       for (int q = 0; q < LANES; q++) {                                             \
         const int64_t i = i0 + q;                                                   \
         lane[q] = JOIN(lane[q], (EXPR));                                            \
       }                                                                             \
-    for (int q = 0; q < LANES; q++) var = JOIN(var, lane[q]);                       \
-    for (int64_t i = i0; i < n; i++) var = JOIN(var, (EXPR));                       \
+    for (int q = 0; q < n - i0; q++) {                                              \
+      const int64_t i = i0 + q;                                                     \
+      lane[q] = JOIN(lane[q], (EXPR));                                              \
+    }                                                                               \
+    for (w_ /= 2; w_ > 0; w_ /= 2)                                                  \
+      for (int q = 0; q < w_; q++) lane[q] = JOIN(lane[q], lane[q + w_]);           \
+    var = lane[0];                                                                  \
   } while (0)
 #define PLUS(a, b) ((a) + (b))
 
