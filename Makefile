@@ -51,8 +51,9 @@ ISA_v4   := -march=x86-64-v4 -mprefer-vector-width=512
 ISAS     := base
 ifeq ($(shell uname -m),x86_64)
 KNOWS    = $(shell $(CC) $(ISA_$(1)) -E -x c /dev/null >/dev/null 2>&1 && echo $(1))
-ISAS     += $(foreach i,v3 v4,$(call KNOWS,$(i)))
+ISAS     += $(foreach i,$(if $(SAN),v3,v3 v4),$(call KNOWS,$(i)))
 endif
+BASE     += $(ISAS:%=-DDL_HAVE_%=1)
 
 ENGINE  := $(wildcard src/base/*.c src/mem/*.c src/tensor/*.c src/graph/*.c src/op/*.c src/grad/*.c)
 ONCE    := $(wildcard kernels/cpu/once/*.c)

@@ -53,7 +53,8 @@ typedef dl_status (*dl_kernel_fn)(dl_kcall *c);
 
 /* Threads: run fn(ctx, begin, end) over [0, n) in pieces of at least `grain` elements, on the one
  * OpenMP pool; pieces are small enough that an interrupt is seen within 50 ms. */
-dl_status dl_parallel(int64_t n, int64_t grain, void (*fn)(void *ctx, int64_t lo, int64_t hi), void *ctx);
+dl_status dl_parallel(int64_t n, int64_t grain, void (*fn)(void *ctx, int64_t lo, int64_t hi),
+                      void *ctx);
 int dl_threads(void);
 void dl_set_threads(int n);
 

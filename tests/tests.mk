@@ -3,6 +3,8 @@
 #   make test-c      C tests, compiled with no Lua on the include path
 #   make test-lua    Lua tests through ./dlrepl
 #   make test-style  size caps, line width, layers
+#   make test-fuzz   random calls, refused allocations, a forced collector (FULL=1: all of them)
+#   make test-asan   a sample of all of these in a build with ASan and UBSan
 #
 # A C test is tests/c/<area>_<what>.c with a main(); a Lua test is tests/lua/<area>_<what>.lua.
 
@@ -21,7 +23,8 @@ $(BUILD)/tests/c/%.o: tests/c/%.c
 $(BUILD)/tests/c/base_%: $(BUILD)/tests/c/base_%.o $(BUILD)/tests/c/tap.o $(BUILD)/libdl.a
 	$(CC) $(LDSAN) -o $@ $< $(BUILD)/tests/c/tap.o $(BUILD)/libdl.a $(LIBS)
 
-$(BUILD)/tests/c/ops_%: $(BUILD)/tests/c/ops_%.o $(BUILD)/tests/c/tap.o $(BUILD)/tests/c/recipe.o $(BUILD)/libdl.a
+$(BUILD)/tests/c/ops_%: $(BUILD)/tests/c/ops_%.o $(BUILD)/tests/c/tap.o \
+                       $(BUILD)/tests/c/recipe.o $(BUILD)/libdl.a
 	$(CC) $(LDSAN) -rdynamic -o $@ $(filter %.o,$^) -Wl,--whole-archive $(BUILD)/libdl.a -Wl,--no-whole-archive $(LIBS)
 
 $(BUILD)/tests/c/%: $(BUILD)/tests/c/%.o $(BUILD)/tests/c/tap.o $(BUILD)/libdl.a
@@ -37,9 +40,33 @@ test-c: $(TEST_BIN)
 test-lua: $(BIN)
 	LUA_PATH='$(TEST_PATH)' $(PROVE) --exec './$(BIN)' $(TEST_LUA)
 
+# Sampled for every run; FULL=1 refuses each allocation and makes a million calls.
+CALLS     := $(if $(FULL),1000000,20000)
+SAMPLES   := $(if $(FULL),,200)
+test-fuzz: $(BIN)
+	$(PROVE) --exec './$(BIN)' tests/fuzz/calls.lua :: $(CALLS) 1
+	$(PROVE) --exec './$(BIN)' tests/fuzz/refuse.lua :: $(SAMPLES)
+	LUA_PATH='$(TEST_PATH)' $(PROVE) --exec './$(BIN) tests/fuzz/collect.lua' $(COLLECTED)
+
+COLLECTED := $(wildcard tests/lua/bind_*.lua tests/lua/module_*.lua tests/lua/smoke.lua)
+
+ASAN_C    := $(filter-out %/ops_loop %/ops_grad %/ops_paths %/pw_% %/nn_%,$(TEST_BIN))
+ASAN_C    := $(if $(FULL),$(TEST_BIN),$(ASAN_C))
+ASAN_ENV  := ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
+ASAN_MAKE := $(MAKE) --no-print-directory SAN=1 BUILD=build-asan BIN=build-asan/dlrepl
+test-asan:
+	@$(ASAN_MAKE) all $(ASAN_C:$(BUILD)/%=build-asan/%)
+	$(ASAN_ENV) $(PROVE) --exec '' $(ASAN_C:$(BUILD)/%=build-asan/%)
+	$(ASAN_ENV) LUA_PATH='$(TEST_PATH)' $(PROVE) --exec build-asan/dlrepl \
+	  $(if $(FULL),$(filter-out %fashion_mlp.lua,$(TEST_LUA)),$(COLLECTED))
+	$(ASAN_ENV) $(PROVE) --exec build-asan/dlrepl tests/fuzz/calls.lua :: \
+	  $(if $(FULL),100000,3000) 2
+
+TEST_SETS += test-fuzz test-asan
+
 test-style:
 	$(PROVE) tests/style.t
 
 -include $(TEST_BIN:=.d) $(BUILD)/tests/c/tap.d $(BUILD)/tests/c/recipe.d
 
-.PHONY: test-c test-c-build test-lua test-style
+.PHONY: test-c test-c-build test-lua test-style test-fuzz test-asan

@@ -48,8 +48,14 @@ static inline dl_arg dl_arg_tensor(dl_tensor *t) {
 #define NIL       ((dl_arg){.tag = DL_A_NONE})
 
 static inline bool dl_arg_given(const dl_arg *a) { return a->tag != DL_A_NONE; }
-static inline bool dl_arg_is_num(const dl_arg *a) { return a->tag >= DL_A_INT && a->tag <= DL_A_BOOL; }
-static inline double dl_arg_f(const dl_arg *a) { return a->tag == DL_A_FLOAT ? a->f : (double)a->i; }
-static inline int64_t dl_arg_i(const dl_arg *a) { return a->tag == DL_A_FLOAT ? (int64_t)a->f : a->i; }
+static inline bool dl_arg_is_num(const dl_arg *a) {
+  return a->tag >= DL_A_INT && a->tag <= DL_A_BOOL;
+}
+static inline double dl_arg_f(const dl_arg *a) {
+  return a->tag == DL_A_FLOAT ? a->f : (double)a->i;
+}
+static inline int64_t dl_arg_i(const dl_arg *a) {
+  return a->tag == DL_A_FLOAT ? (int64_t)a->f : a->i;
+}
 
 #endif

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* Result dtype by priority: dimensioned tensors, then 0-dim tensors, then numbers; a lower level counts
- * only when its category is higher (facts 5.7; ATen's result_type). */
+/* Result dtype by priority: dimensioned tensors, then 0-dim tensors, then numbers; a lower level
+ * counts only when its category is higher (ATen, result_type). */
 typedef struct { dl_dtype dim, zero, num; } levels;
 
 static void level_add(dl_dtype *slot, dl_dtype d) {
@@ -74,7 +74,8 @@ dl_status dl_dims_mask(const dl_arg *dims, int ndim, uint32_t *mask) {
     int d;
     DL_TRY(dl_wrap_dim(v[k], ndim, &d));
     if (*mask & (1u << d))
-      return dl_fail(DL_RuntimeError, DL_E_SHAPE, "dim %d appears multiple times in the list of dims", d);
+      return dl_fail(DL_RuntimeError, DL_E_SHAPE,
+                     "dim %d appears multiple times in the list of dims", d);
     *mask |= 1u << d;
   }
   return DL_OK;

@@ -22,7 +22,7 @@ void dl_ret_free(dl_ret *r) {
   r->n = 0;
 }
 
-/* ---- the call ------------------------------------------------------------------------------------------ */
+/* ---- the call -------------------------------------------------------------------------------- */
 static void take_input(dl_call *c, const dl_arg *a) {
   dl_tensor *t = a->tag == DL_A_TENSOR ? a->t : NULL;
   if (t && c->dev.type == DL_DEVTYPE_COUNT) c->dev = t->dev;
@@ -52,8 +52,9 @@ void dl_call_init(dl_call *c, dl_opid op, const dl_arg *arg, unsigned flags) {
   if (c->dev.type == DL_DEVTYPE_COUNT) c->dev = DL_DEV_CPU;
 }
 
-/* ---- results ---------------------------------------------------------------------------------------------- */
-/* What the kernel writes into: arg 0 itself, or fresh tensors (in the compute dtype for KERNELC). */
+/* ---- results --------------------------------------------------------------------------------- */
+/* What the kernel writes into: arg 0 itself, or fresh tensors (in the compute dtype for KERNELC).
+ */
 static bool writes_self(const dl_call *c) {
   return c->inplace && (c->op->kind == DL_POINTWISE || c->op->kind == DL_UPDATE);
 }
@@ -101,7 +102,7 @@ static dl_status deliver(const dl_call *c, dl_runner *r, dl_ret *ret) {
   return DL_OK;
 }
 
-/* ---- the kernel --------------------------------------------------------------------------------------------- */
+/* ---- the kernel ------------------------------------------------------------------------------ */
 static dl_status geometry(const dl_call *c, dl_runner *r) {
   if (c->op->kind == DL_POINTWISE) {
     dl_geometry_pointwise(c, r);
@@ -115,7 +116,8 @@ static dl_status geometry(const dl_call *c, dl_runner *r) {
 
 static dl_status run_kernel(dl_opid op, const dl_call *c, dl_runner *r) {
   dl_kernel_fn fn = dl_cpu_kernels[op];
-  if (!fn) return dl_fail(DL_NotImplementedError, DL_E_UNSUPPORTED, "%s is not implemented", c->op->id);
+  if (!fn)
+    return dl_fail(DL_NotImplementedError, DL_E_UNSUPPORTED, "%s is not implemented", c->op->id);
   r->k.op = op;
   r->k.compute = c->compute;
   r->k.arg = c->arg;
@@ -189,8 +191,9 @@ static dl_status dispatch_kernel(dl_opid op, const dl_arg *arg, unsigned flags, 
   return st;
 }
 
-/* ---- composites ------------------------------------------------------------------------------------------------ */
-static dl_status composite_list(const dl_op *row, const dl_schema *s, const dl_arg *arg, dl_ret *ret) {
+/* ---- composites ------------------------------------------------------------------------------ */
+static dl_status composite_list(const dl_op *row, const dl_schema *s, const dl_arg *arg,
+                                dl_ret *ret) {
   int n = 0;
   for (int i = 0; i < s->nparam && !n; i++)
     if (s->p[i].type == DL_P_TENSORS) n = arg[i].n;
@@ -228,7 +231,7 @@ static dl_status composite(const dl_op *row, const dl_schema *s, const dl_arg *a
   return st;
 }
 
-/* ---- the funnel -------------------------------------------------------------------------------------------------- */
+/* ---- the funnel ------------------------------------------------------------------------------ */
 static bool inplace_only(const dl_schema *s) {
   size_t n = strlen(s->name);
   return n && s->name[n - 1] == '_';

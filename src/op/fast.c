@@ -1,16 +1,16 @@
 /* fast.c -- x + y in nanoseconds
  *
- * Two contiguous CPU float32 tensors of one shape, no special mode: straight to the kernel. Anything
- * else takes dl_dispatch, which gives the same result.
+ * Two contiguous CPU float32 tensors of one shape, no special mode: straight to the kernel.
+ * Anything else takes dl_dispatch, which gives the same result.
  *
  * INVARIANT  Same bytes, same graph, same errors as the slow path. */
 #include "graph/graph.h"
 #include "op/op.h"
 
 static inline bool plain(const dl_tensor *a, const dl_tensor *b) {
-  return a->dtype == DL_F32 && b->dtype == DL_F32 && a->contig && b->contig && a->dev.type == DL_CPU &&
-         b->dev.type == DL_CPU && a->numel == b->numel && !a->wrapped && !b->wrapped &&
-         dl_sizes_equal(a->ndim, a->size, b->ndim, b->size);
+  return a->dtype == DL_F32 && b->dtype == DL_F32 && a->contig && b->contig &&
+         a->dev.type == DL_CPU && b->dev.type == DL_CPU && a->numel == b->numel && !a->wrapped &&
+         !b->wrapped && dl_sizes_equal(a->ndim, a->size, b->ndim, b->size);
 }
 
 static void flat(const dl_tensor *t, const int64_t *size, const int64_t *stride, dl_view *v) {

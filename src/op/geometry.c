@@ -55,7 +55,7 @@ void dl_geometry_plain(const dl_call *c, dl_runner *r) {
   r->k.nout = c->nout;
 }
 
-/* ---- pointwise ---------------------------------------------------------------------------------- */
+/* ---- pointwise ------------------------------------------------------------------------------- */
 static void broadcast_strides(const dl_view *v, int ndim, const int64_t *size, int64_t *stride) {
   int lead = ndim - v->ndim;
   for (int d = 0; d < ndim; d++) {
@@ -132,7 +132,7 @@ void dl_geometry_pointwise(const dl_call *c, dl_runner *r) {
   }
 }
 
-/* ---- contiguous inputs in the compute dtype -------------------------------------------------------- */
+/* ---- contiguous inputs in the compute dtype -------------------------------------------------- */
 static dl_status contiguous_input(const dl_call *c, dl_runner *r, int k) {
   dl_tensor *t = c->in[k];
   bool convert = c->compute != DL_NODTYPE && dl_dtype_is_float((dl_dtype)t->dtype) &&
@@ -171,7 +171,7 @@ dl_status dl_geometry_list(const dl_call *c, dl_runner *r) {
   return DL_OK;
 }
 
-/* ---- results ----------------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 /* Is t dense (some permutation of row-major, no holes)? */
 static bool dense(const dl_tensor *t) {
   int64_t want = 1;

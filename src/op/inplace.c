@@ -11,8 +11,10 @@ static dl_status shape_fits(const dl_tensor *self, const dl_meta *m) {
   if (dl_sizes_equal(self->ndim, self->size, m->ndim, m->size)) return DL_OK;
   char a[160], b[160];
   dl_fail(DL_RuntimeError, DL_E_SHAPE, "output with shape %s doesn't match the broadcast shape %s",
-          dl_sizes_str(self->ndim, self->size, a, sizeof a), dl_sizes_str(m->ndim, m->size, b, sizeof b));
-  dl_note("an in-place op cannot grow the tensor it writes to; use the form without the underscore");
+          dl_sizes_str(self->ndim, self->size, a, sizeof a),
+          dl_sizes_str(m->ndim, m->size, b, sizeof b));
+  dl_note(
+      "an in-place op cannot grow the tensor it writes to; use the form without the underscore");
   return DL_E_SHAPE;
 }
 
@@ -32,16 +34,18 @@ static bool same_view(const dl_tensor *a, const dl_tensor *b) {
 
 static dl_status overlaps(const dl_call *c, const dl_tensor *self) {
   if (dl_tensor_self_overlap(self))
-    return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                   "unsupported operation: more than one element of the written-to tensor refers to a "
-                   "single memory location. Please clone() the tensor before performing the operation.");
+    return dl_fail(
+        DL_RuntimeError, DL_E_ARGUMENT,
+        "unsupported operation: more than one element of the written-to tensor refers to a "
+        "single memory location. Please clone() the tensor before performing the operation.");
   for (int k = 0; k < c->nin; k++) {
     const dl_tensor *t = c->in[k];
     if (t && t != self && t->st == self->st && !same_view(t, self) && dl_tensor_overlap(t, self))
-      return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                     "unsupported operation: some elements of the input tensor and the written-to tensor "
-                     "refer to a single memory location. Please clone() the tensor before performing the "
-                     "operation.");
+      return dl_fail(
+          DL_RuntimeError, DL_E_ARGUMENT,
+          "unsupported operation: some elements of the input tensor and the written-to tensor "
+          "refer to a single memory location. Please clone() the tensor before performing the "
+          "operation.");
   }
   return DL_OK;
 }
@@ -49,16 +53,17 @@ static dl_status overlaps(const dl_call *c, const dl_tensor *self) {
 dl_status dl_inplace_check(const dl_call *c) {
   const dl_tensor *self = c->arg[0].t;
   if (self->inference && !(dl_mode & DL_MODE_INFERENCE))
-    return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
-                   "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a "
-                   "clone to get a normal tensor before doing inplace update.See "
-                   "https://github.com/pytorch/rfcs/pull/17 for more details.");
+    return dl_fail(
+        DL_RuntimeError, DL_E_AUTOGRAD,
+        "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a "
+        "clone to get a normal tensor before doing inplace update.See "
+        "https://github.com/pytorch/rfcs/pull/17 for more details.");
   DL_TRY(shape_fits(self, &c->out[0]));
   DL_TRY(dtype_fits(self, (dl_dtype)c->out[0].dtype));
   return overlaps(c, self);
 }
 
-/* ---- out= -------------------------------------------------------------------------------------------- */
+/* ---- out= ------------------------------------------------------------------------------------ */
 static bool any_grad(const dl_schema *s, const dl_arg *arg) {
   for (int i = 0; i < s->nparam; i++) {
     if (arg[i].tag == DL_A_TENSOR && arg[i].t->requires_grad) return true;
@@ -73,11 +78,15 @@ static dl_status resize_out(dl_tensor *dst, const dl_tensor *src) {
   if (dst->numel) {
     char a[160], b[160];
     dl_warn(true, "UserWarning",
-            "An output with one or more elements was resized since it had shape %s, which does not match "
-            "the required output shape %s. This behavior is deprecated, and in a future PyTorch release "
-            "outputs will not be resized unless they have zero elements. You can explicitly reuse an out "
+            "An output with one or more elements was resized since it had shape %s, which does not "
+            "match "
+            "the required output shape %s. This behavior is deprecated, and in a future PyTorch "
+            "release "
+            "outputs will not be resized unless they have zero elements. You can explicitly reuse "
+            "an out "
             "tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
-            dl_sizes_str(dst->ndim, dst->size, a, sizeof a), dl_sizes_str(src->ndim, src->size, b, sizeof b));
+            dl_sizes_str(dst->ndim, dst->size, a, sizeof a),
+            dl_sizes_str(src->ndim, src->size, b, sizeof b));
   }
   dl_tensor *fresh;
   DL_TRY(dl_tensor_new(dst->dev, (dl_dtype)dst->dtype, src->ndim, src->size, &fresh));
@@ -102,9 +111,11 @@ dl_status dl_dispatch_out(dl_opid op, const dl_arg *arg, dl_tensor *const *dst, 
   bool grad = dl_grad_enabled() && any_grad(s, arg);
   for (int k = 0; k < ndst; k++) grad = grad || (dl_grad_enabled() && dst[k]->requires_grad);
   if (grad)
-    return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
-                   "%s(): functions with out=... arguments don't support automatic differentiation, but one "
-                   "of the arguments requires grad.", s->name);
+    return dl_fail(
+        DL_RuntimeError, DL_E_AUTOGRAD,
+        "%s(): functions with out=... arguments don't support automatic differentiation, but one "
+        "of the arguments requires grad.",
+        s->name);
   dl_ret r;
   DL_TRY(dl_dispatch(op, arg, 0, &r));
   dl_status st = DL_OK;

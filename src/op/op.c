@@ -66,47 +66,74 @@ dl_status dl_rule_none(dl_call *c) {
 #define SO(k) DL_SAVE_OUT(k)
 
 const dl_op dl_ops[DL_OP_COUNT] = {
-#define DL_OP(id_, KIND, where_, schema_, rule_, CAST, save_, GRAD, gname, COST, help_)             \
-  [DL_OP_##id_] = {.id = #id_, .where = where_, .schema_text = schema_, .gradname = gname,          \
-                   .help = help_, .kind = DL_KIND_##KIND, .cast = DL_CAST_##CAST,                   \
-                   .cost = DL_COST_##COST, .save = (save_), .rule = dl_rule_##rule_,                \
-                   .grad = DL_G_##GRAD(id_), .view = DL_V_##KIND(id_), .comp = DL_C_##KIND(id_)},
+#define DL_OP(id_, KIND, where_, schema_, rule_, CAST, save_, GRAD, gname, COST, help_) \
+  [DL_OP_##id_] = {.id = #id_,                                                          \
+                   .where = where_,                                                     \
+                   .schema_text = schema_,                                              \
+                   .gradname = gname,                                                   \
+                   .help = help_,                                                       \
+                   .kind = DL_KIND_##KIND,                                              \
+                   .cast = DL_CAST_##CAST,                                              \
+                   .cost = DL_COST_##COST,                                              \
+                   .save = (save_),                                                     \
+                   .rule = dl_rule_##rule_,                                             \
+                   .grad = DL_G_##GRAD(id_),                                            \
+                   .view = DL_V_##KIND(id_),                                            \
+                   .comp = DL_C_##KIND(id_)},
 #include "op/ops.def"
 #undef DL_OP
 };
 
-/* ---- kernel tables ------------------------------------------------------------------------------ */
+/* ---- kernel tables --------------------------------------------------------------------------- */
 extern const dl_kernel_fn dl_cpu_table_base[DL_OP_COUNT];
-#if defined(__x86_64__)
 extern const dl_kernel_fn dl_cpu_table_v3[DL_OP_COUNT];
 extern const dl_kernel_fn dl_cpu_table_v4[DL_OP_COUNT];
-#endif
 
 const dl_kernel_fn *dl_cpu_kernels;
 static const char *isa_name = "generic";
 
+/* DL_HAVE_v3, DL_HAVE_v4: the build compiled the kernels for that level. */
+#ifdef DL_HAVE_v3
+static bool has_v3(void) {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("bmi2");
+}
+#endif
+#ifdef DL_HAVE_v4
+static bool has_v4(void) {
+  return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl");
+}
+#endif
+
 /* By feature bits: model numbers lie on virtual machines. DLREPL_ISA=base|v3 asks for less. */
-void dl_op_init(void) {
-  if (dl_cpu_kernels) return;
-  dl_mem_init();
-  dl_cpu_kernels = dl_cpu_table_base;
+static void pick_table(int level) {
 #if defined(__x86_64__)
-  const char *ask = getenv("DLREPL_ISA");
-  int level = ask && !strcmp(ask, "base") ? 1 : ask && !strcmp(ask, "v3") ? 3 : 4;
   isa_name = "x86-64";
   __builtin_cpu_init();
-  if (level >= 3 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-      __builtin_cpu_supports("bmi2")) {
+#endif
+#ifdef DL_HAVE_v3
+  if (level >= 3 && has_v3()) {
     dl_cpu_kernels = dl_cpu_table_v3;
     isa_name = "x86-64-v3";
-    if (level >= 4 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl")) {
-      dl_cpu_kernels = dl_cpu_table_v4;
-      isa_name = "x86-64-v4";
-    }
   }
 #endif
+#ifdef DL_HAVE_v4
+  if (level >= 4 && has_v4()) {
+    dl_cpu_kernels = dl_cpu_table_v4;
+    isa_name = "x86-64-v4";
+  }
+#endif
+  (void)level;
+}
+
+void dl_op_init(void) {
+  if (dl_cpu_kernels) return;
+  const char *ask = getenv("DLREPL_ISA");
+  dl_mem_init();
+  dl_cpu_kernels = dl_cpu_table_base;
+  pick_table(ask && !strcmp(ask, "base") ? 1 : ask && !strcmp(ask, "v3") ? 3 : 4);
 }
 
 const char *dl_op_isa(void) {

@@ -14,8 +14,18 @@
 
 /* ---- schema --------------------------------------------------------------------------------- */
 typedef enum dl_ptype {
-  DL_P_TENSOR, DL_P_TN, DL_P_TENSORS, DL_P_NUM, DL_P_INT, DL_P_INTS, DL_P_FLOAT, DL_P_BOOL, DL_P_STR,
-  DL_P_DTYPE, DL_P_DEVICE, DL_P_GEN
+  DL_P_TENSOR,
+  DL_P_TN,
+  DL_P_TENSORS,
+  DL_P_NUM,
+  DL_P_INT,
+  DL_P_INTS,
+  DL_P_FLOAT,
+  DL_P_BOOL,
+  DL_P_STR,
+  DL_P_DTYPE,
+  DL_P_DEVICE,
+  DL_P_GEN
 } dl_ptype;
 
 #define DL_MAX_PARAM 16
@@ -42,9 +52,32 @@ typedef struct dl_schema {
 } dl_schema;
 
 /* ---- rows ------------------------------------------------------------------------------------ */
-typedef enum { DL_POINTWISE, DL_REDUCE, DL_KERNEL_, DL_KERNELC, DL_UPDATE, DL_FACTORY, DL_VIEW, DL_COMPOSITE } dl_kind;
-typedef enum { DL_CAST_LOW, DL_CAST_FP32, DL_CAST_FP32SET, DL_CAST_PROMOTE, DL_CAST_KEEP, DL_CAST_BAN } dl_cast;
-typedef enum { DL_COST_ELEM, DL_COST_REDUCE, DL_COST_MM, DL_COST_CONV, DL_COST_COPY, DL_COST_NONE } dl_cost;
+typedef enum {
+  DL_POINTWISE,
+  DL_REDUCE,
+  DL_KERNEL_,
+  DL_KERNELC,
+  DL_UPDATE,
+  DL_FACTORY,
+  DL_VIEW,
+  DL_COMPOSITE
+} dl_kind;
+typedef enum {
+  DL_CAST_LOW,
+  DL_CAST_FP32,
+  DL_CAST_FP32SET,
+  DL_CAST_PROMOTE,
+  DL_CAST_KEEP,
+  DL_CAST_BAN
+} dl_cast;
+typedef enum {
+  DL_COST_ELEM,
+  DL_COST_REDUCE,
+  DL_COST_MM,
+  DL_COST_CONV,
+  DL_COST_COPY,
+  DL_COST_NONE
+} dl_cost;
 
 typedef struct dl_call dl_call;
 typedef struct dl_gcall dl_gcall;
@@ -65,12 +98,13 @@ typedef struct dl_op {
 
 extern const dl_op dl_ops[DL_OP_COUNT];
 const dl_schema *dl_op_schema(dl_opid op);         /* parsed on first use, kept */
-/* Parse a well-formed schema string into *out (zeroed by the caller): also for hand-written functions. */
+/* Parse a well-formed schema string into *out (zeroed by the caller): also for hand-written
+ * functions. */
 void dl_schema_parse(const char *text, dl_schema *out);
 #define DL_SAVE_IN(k) (1u << (k))
 #define DL_SAVE_OUT(k) (1u << (16 + (k)))
 
-/* ---- rules: shapes and dtypes of results ------------------------------------------------------- */
+/* ---- rules: shapes and dtypes of results ----------------------------------------------------- */
 struct dl_call {
   const dl_op *op;
   const dl_schema *schema;
@@ -89,10 +123,12 @@ struct dl_call {
 };
 typedef dl_status (*dl_rule_fn)(dl_call *);
 
-/* Result dtype of mixed operands (dimensioned > 0-dim > number), facts 5.7. */
+/* Result dtype of mixed operands (dimensioned > 0-dim > number) (ATen result_type). */
 dl_dtype dl_result_type(const dl_call *c);
 /* Where the arithmetic of dtype d happens: F64, F32 or I64. */
-static inline uint8_t dl_compute_for(dl_dtype d) { return d == DL_F64 ? DL_F64 : d >= DL_F16 ? DL_F32 : DL_I64; }
+static inline uint8_t dl_compute_for(dl_dtype d) {
+  return d == DL_F64 ? DL_F64 : d >= DL_F16 ? DL_F32 : DL_I64;
+}
 /* out[k] has the shape and dtype of tensor t. */
 void dl_call_out_like(dl_call *c, int k, const dl_tensor *t);
 void dl_call_out(dl_call *c, int k, dl_dtype dtype, int ndim, const int64_t *size);
@@ -104,7 +140,7 @@ dl_status dl_dims_mask(const dl_arg *dims, int ndim, uint32_t *mask);
 /* out sizes after reducing `mask`, with or without keepdim. */
 void dl_reduce_meta(const dl_tensor *x, uint32_t mask, bool keepdim, dl_meta *out);
 
-/* ---- views ------------------------------------------------------------------------------------- */
+/* ---- views ----------------------------------------------------------------------------------- */
 /* dl_view_<id> appends one dl_vout a result. Default kind: PLAIN (one result) or MULTI (lists). */
 typedef struct dl_vout { int ndim; int64_t size[DL_MAXDIM], stride[DL_MAXDIM], offset; } dl_vout;
 struct dl_vcall {
@@ -115,7 +151,7 @@ struct dl_vcall {
 };
 dl_status dl_vcall_push(dl_vcall *v, const dl_vout *o);
 
-/* ---- running ------------------------------------------------------------------------------------ */
+/* ---- running --------------------------------------------------------------------------------- */
 typedef struct dl_ret {
   int n;
   dl_tensor *v[DL_MAX_OUT];      /* owned */
@@ -124,8 +160,9 @@ typedef struct dl_ret {
 void dl_ret_free(dl_ret *r);
 
 enum { DL_INPLACE = 1 };
-/* Run op on schema-ordered, complete arguments. On failure *ret is empty. Steps: mode word, autocast,
- * device check, rule, allocation, kernel, record. With DL_INPLACE the result is written into arg[0]. */
+/* Run op on schema-ordered, complete arguments. On failure *ret is empty. Steps: mode word,
+ * autocast, device check, rule, allocation, kernel, record. With DL_INPLACE the result is written
+ * into arg[0]. */
 dl_status dl_dispatch(dl_opid op, const dl_arg *arg, unsigned flags, dl_ret *ret);
 /* The same with the first n arguments given; the rest take their defaults. One result. */
 dl_status dl_run(dl_opid op, const dl_arg *arg, int n, unsigned flags, dl_tensor **out);
@@ -134,7 +171,7 @@ dl_status dl_dispatch_out(dl_opid op, const dl_arg *arg, dl_tensor *const *dst, 
 /* add, sub, mul, div of two tensors: the path that costs nanoseconds. */
 dl_status dl_op2(dl_opid op, dl_tensor *a, dl_tensor *b, dl_tensor **out);
 
-/* ---- expressions: ops written in ops -------------------------------------------------------------- */
+/* ---- expressions: ops written in ops --------------------------------------------------------- */
 /* An evaluation owns every temporary until dl_ex_end; after a failure each step yields NULL, so
  * a rule or composite is written without error checks:
  *     dl_tensor *y = EX(e, mul, T(g), T(EX(e, exp, T(x))));
@@ -147,23 +184,26 @@ struct dl_ex {
   dl_ret last;                   /* further results of the last call: ex->last.v[1] (borrowed) */
 };
 void dl_ex_begin(dl_ex *e);
-dl_status dl_ex_end(dl_ex *e);                                    /* releases temporaries; returns st */
+dl_status dl_ex_end(dl_ex *e); /* releases temporaries; returns st */
 dl_tensor *dl_ex_call(dl_ex *e, dl_opid op, const dl_arg *arg, int n, unsigned flags);
 dl_tensor *dl_ex_keep_take(dl_ex *e, dl_tensor *t);               /* give ownership of t to e */
 /* Hand a temporary (or an argument) out as an owned result. NULL y gives e->st. */
 dl_status dl_ex_return(dl_ex *e, dl_tensor *y, dl_tensor **out);
 #define DL_ARGN(...) ((int)(sizeof((dl_arg[]){__VA_ARGS__}) / sizeof(dl_arg)))
 #define EX(e, id, ...) dl_ex_call((e), DL_OP_##id, (dl_arg[]){__VA_ARGS__}, DL_ARGN(__VA_ARGS__), 0)
-#define EX_(e, id, ...) dl_ex_call((e), DL_OP_##id, (dl_arg[]){__VA_ARGS__}, DL_ARGN(__VA_ARGS__), DL_INPLACE)
+#define EX_(e, id, ...) \
+  dl_ex_call((e), DL_OP_##id, (dl_arg[]){__VA_ARGS__}, DL_ARGN(__VA_ARGS__), DL_INPLACE)
 
-/* ---- modes ------------------------------------------------------------------------------------------ */
+/* ---- modes ----------------------------------------------------------------------------------- */
 enum {
   DL_MODE_NO_GRAD = 1, DL_MODE_INFERENCE = 2, DL_MODE_AUTOCAST = 4, DL_MODE_RECORD = 8,
   DL_MODE_PROFILE = 16, DL_MODE_ANOMALY = 32, DL_MODE_SIM = 64, DL_MODE_DRY = 128
 };
 extern unsigned dl_mode;         /* one word, tested once an op; 0 = plain eager with grad */
 extern uint8_t dl_default_dtype; /* F32 unless torch.set_default_dtype */
-static inline bool dl_grad_enabled(void) { return !(dl_mode & (DL_MODE_NO_GRAD | DL_MODE_INFERENCE)); }
+static inline bool dl_grad_enabled(void) {
+  return !(dl_mode & (DL_MODE_NO_GRAD | DL_MODE_INFERENCE));
+}
 
 void dl_op_init(void);           /* picks the kernel tables by CPU features; idempotent */
 const char *dl_op_isa(void);     /* "x86-64-v4" … for doctor and bench */

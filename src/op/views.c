@@ -9,7 +9,8 @@
 static dl_status make_views(dl_vcall *v, bool list, dl_ret *ret) {
   if (list) {
     ret->more = dl_block_new((size_t)(v->n ? v->n : 1) * sizeof *ret->more);
-    if (!ret->more) return dl_fail(DL_MemoryError, DL_E_OOM, "not enough memory for %d views", v->n);
+    if (!ret->more)
+      return dl_fail(DL_MemoryError, DL_E_OOM, "not enough memory for %d views", v->n);
   }
   for (int i = 0; i < v->n; i++) {
     dl_vout *o = &v->out[i];
@@ -43,7 +44,8 @@ static dl_status attach(dl_call *c, dl_tensor **outs, int n, bool list) {
 dl_status dl_dispatch_view(dl_opid op, const dl_arg *arg, dl_ret *ret) {
   const dl_op *row = &dl_ops[op];
   dl_vcall v = {.arg = arg, .self = arg[0].t};
-  if (!row->view) return dl_fail(DL_NotImplementedError, DL_E_UNSUPPORTED, "%s is not implemented", row->id);
+  if (!row->view)
+    return dl_fail(DL_NotImplementedError, DL_E_UNSUPPORTED, "%s is not implemented", row->id);
   dl_call c;
   dl_call_init(&c, op, arg, 0);
   bool list = c.schema->ret_list;

@@ -1,8 +1,8 @@
 -- calls.lua -- random calls of everything the surface offers: no call may crash, hang or leak
 --
 -- Usage: dlrepl calls.lua [COUNT [SEED]]      (TAP)
--- Each call gets arguments drawn from a pool of awkward values. It may succeed or raise; what it raises
--- must be an error of ours (a class PyTorch has, a kind, one line of text) or Lua's own argument error.
+-- Each call gets arguments drawn from a pool of awkward values. It may succeed or raise; what it
+-- raises must be an error of ours (a class PyTorch has, a kind, a text) or Lua's own.
 -- INVARIANT  after the run, with everything dropped, no tensor and no graph node is alive.
 
 local count = math.tointeger(arg[1]) or 20000
@@ -16,10 +16,12 @@ local function pick(list) return list[random(#list)] end
 
 -- ---- values -------------------------------------------------------------------------------------
 local dtypes = {
-  torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16,
-  torch.int8, torch.uint8, torch.bool,
+  torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32,
+  torch.int16, torch.int8, torch.uint8, torch.bool,
 }
-local shapes = {{}, {0}, {1}, {3}, {2, 3}, {3, 2}, {2, 0, 3}, {1, 3}, {2, 3, 4}, {1, 1, 4, 4}, {2, 2, 2, 2, 2}}
+local shapes = {
+  {}, {0}, {1}, {3}, {2, 3}, {3, 2}, {2, 0, 3}, {1, 3}, {2, 3, 4}, {1, 1, 4, 4}, {2, 2, 2, 2, 2},
+}
 
 local function tensor()
   local shape = pick(shapes)
@@ -32,9 +34,13 @@ local function tensor()
   return t
 end
 
-local ints = {0, 1, 2, 3, -1, -2, 5, 100, -100, 2 ^ 31, -2 ^ 31, math.maxinteger, math.mininteger, huge}
+local ints = {
+  0, 1, 2, 3, -1, -2, 5, 100, -100, 2 ^ 31, -2 ^ 31, math.maxinteger, math.mininteger, huge,
+}
 local numbers = {0.5, -1.5, 1e30, -1e30, 0 / 0, math.huge, -math.huge, 2.0}
-local strings = {"", "mean", "sum", "none", "floor", "trunc", "x", "1:2", "...", ":, 0", "cuda", "é", "a\0b"}
+local strings = {
+  "", "mean", "sum", "none", "floor", "trunc", "x", "1:2", "...", ":, 0", "cuda", "é", "a\0b",
+}
 
 local function ints_table()
   local t = {}
@@ -45,23 +51,26 @@ end
 local makers = {
   tensor, tensor, tensor, tensor,
   function() return random(-2, 4) end, function() return random(-2, 4) end,
-  function() return pick(ints) end, function() return pick(numbers) end, function() return pick(strings) end,
-  ints_table, ints_table, function() return {tensor(), tensor()} end, function() return {} end,
+  function() return pick(ints) end, function() return pick(numbers) end,
+  function() return pick(strings) end, ints_table, ints_table,
+  function() return {tensor(), tensor()} end, function() return {} end,
   function() return random(2) == 1 end, function() return nil end, function() return None end,
   function() return pick(dtypes) end, function() return print end,
   function() return {{1, 2}, {3}} end, function() return setmetatable({}, {}) end,
 }
-local keywords = {"dim", "keepdim", "dtype", "alpha", "p", "out", "nonsense", "reduction", "requires_grad", "size"}
+local keywords = {
+  "dim", "keepdim", "dtype", "alpha", "p", "out", "nonsense", "reduction", "requires_grad", "size",
+}
 
 local function keyword_table()
   return {[pick(keywords)] = pick(makers)()}
 end
 
--- ---- what is called -------------------------------------------------------------------------------
+-- ---- what is called -------------------------------------------------------------------------
 local skip = {
-  set_num_threads = true, set_default_dtype = true, set_printoptions = true, save = true, load = true,
-  set_default_device = true, set_grad_enabled = true, set_detect_anomaly = true, seed = true, no_grad = true,
-  enable_grad = true, inference_mode = true,
+  set_num_threads = true, set_default_dtype = true, set_printoptions = true, save = true,
+  load = true, set_default_device = true, set_grad_enabled = true, set_detect_anomaly = true,
+  seed = true, no_grad = true, enable_grad = true, inference_mode = true,
 }
 local targets = {}
 local function collect(where, t)
@@ -75,14 +84,15 @@ collect("torch.", torch)
 collect("F.", F)
 collect("dlrepl.ops.", dlrepl.ops or {})
 for _, name in ipairs(dlrepl.debug.methods()) do
-  targets[#targets + 1] = {"tensor:" .. name, function(t, ...) return torch.Tensor[name](t, ...) end}
+  local function call(t, ...) return torch.Tensor[name](t, ...) end
+  targets[#targets + 1] = {"tensor:" .. name, call}
 end
 table.sort(targets, function(a, b) return a[1] < b[1] end)
 
 local _ = nn, optim -- loaded before the count
 local baseline = dlrepl.debug.live()
 
--- Sizes that would take seconds or gigabytes are refused by the cap set here, as on a small machine.
+-- Sizes that would take seconds or gigabytes are refused, as on a small machine.
 dlrepl.debug.host_cap(256 * 1024 * 1024)
 
 local function describe(v)
@@ -97,7 +107,9 @@ end
 
 local function bad_error(e)
   if type(e) == "string" then return e:find("attempt to") and e:find("lua/") and e or nil end
-  if type(e) ~= "table" or not e.class or not e.kind then return "not one of our errors: " .. tostring(e) end
+  if type(e) ~= "table" or not e.class or not e.kind then
+    return "not one of our errors: " .. tostring(e)
+  end
   if e.kind == "internal" then return "internal error: " .. tostring(e) end
 end
 
@@ -110,7 +122,9 @@ local function one(i)
   if random(3) == 1 then n = n + 1; args[n] = keyword_table() end
   local ok, e = pcall(target[2], table.unpack(args, 1, n))
   if ok and torch.is_tensor(e) and random(20) == 1 then tostring(e) end
-  if ok and torch.is_tensor(e) and e.requires_grad and random(2) == 1 then pcall(function() e:sum():backward() end) end
+  if ok and torch.is_tensor(e) and e.requires_grad and random(2) == 1 then
+    pcall(function() e:sum():backward() end)
+  end
   local bad = not ok and bad_error(e)
   if bad then
     local words = {}
@@ -128,7 +142,8 @@ collectgarbage()
 collectgarbage()
 local tensors, nodes = dlrepl.debug.live()
 print("1.." .. 2)
-print((failed == 0 and "ok" or "not ok") .. " 1 - " .. count .. " random calls raise nothing but our own errors")
+print((failed == 0 and "ok" or "not ok") .. " 1 - " .. count ..
+      " random calls raise nothing but our own errors")
 local clean = tensors <= baseline and nodes == 0
 print((clean and "ok" or "not ok") .. " 2 - nothing is alive after them")
 if not clean then print("# tensors alive: " .. tensors .. ", nodes alive: " .. nodes) end

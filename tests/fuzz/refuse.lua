@@ -1,8 +1,9 @@
--- refuse.lua -- each allocation refused in turn: every program ends in a clear error or in its result
+-- refuse.lua -- each allocation refused in turn: a program ends in a clear error or in its result
 --
 -- Usage: dlrepl refuse.lua [SAMPLES]      (TAP; without a number every allocation of every program)
--- A program runs with its n-th allocation refused (tensors, nodes, numbers and Lua's own blocks), for
--- n = 1, 2, 3, … until it passes. After each run nothing of it may be alive, and the session works on.
+-- A program runs with its n-th allocation refused (tensors, nodes and Lua's own blocks), for
+-- n = 1, 2, 3, … until it passes. After each run nothing of it may be alive, and the session
+-- works on.
 -- SOURCE  Lua's testes/memerr.lua, applied to the engine's allocator.
 
 local samples = math.tointeger(arg[1])
@@ -95,7 +96,8 @@ local programs = {
   end},
   {"random numbers", function()
     torch.manual_seed(3)
-    return tostring(torch.randn(20)) .. tostring(torch.randperm(5)) .. tostring(F.dropout(torch.ones(8)))
+    local dropped = F.dropout(torch.ones(8))
+    return tostring(torch.randn(20)) .. tostring(torch.randperm(5)) .. tostring(dropped)
   end},
 }
 
@@ -143,14 +145,15 @@ for i, p in ipairs(programs) do
     if not ok and not is_memory_error(value) then problem = n .. ": raised " .. tostring(value) end
     if ok and came and value ~= want then problem = n .. ": gave " .. tostring(value) end
     if t ~= tensors or g ~= nodes then
-      problem = string.format("%d: %d tensors and %d nodes alive, were %d and %d", n, t, g, tensors, nodes)
+      problem = string.format("%d: %d tensors and %d nodes alive, were %d and %d", n, t, g,
+                              tensors, nodes)
     end
     value = nil
     if problem then break end
   end
   if not problem and fn() ~= want then problem = "the session does not work afterwards" end
-  print(string.format("%s %d - %s: %d of %d allocations refused in turn", problem and "not ok" or "ok", i, name,
-                      tried, total))
+  print(string.format("%s %d - %s: %d of %d allocations refused in turn",
+                      problem and "not ok" or "ok", i, name, tried, total))
   if problem then print("# allocation " .. problem) bad = bad + 1 end
 end
 os.exit(bad == 0)
