@@ -15,8 +15,14 @@ static int l_clock(lua_State *L) {
   return 1;
 }
 
-/* live() -> tensors, graph nodes, bytes of tensor data and engine blocks */
+/* live() -> tensors, graph nodes, bytes of tensor data and engine blocks that something still holds.
+ * Hooks of a dead tensor wait in a queue and may hold tensors themselves, hence several rounds. */
 static int l_live(lua_State *L) {
+  for (int round = 0; round < 3; round++) {
+    lua_gc(L, LUA_GCCOLLECT);
+    dl_slot_drain(L);
+  }
+  lua_gc(L, LUA_GCCOLLECT);
   lua_pushinteger(L, dl_tensors_live);
   lua_pushinteger(L, dl_nodes_live);
   lua_pushinteger(L, dl_mem.live_bytes);

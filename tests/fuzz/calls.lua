@@ -138,8 +138,6 @@ local failed = 0
 for i = 1, count do
   if not one(i) then failed = failed + 1 end
 end
-collectgarbage()
-collectgarbage()
 local tensors, nodes = dlrepl.debug.live()
 print("1.." .. 2)
 print((failed == 0 and "ok" or "not ok") .. " 1 - " .. count ..

@@ -101,12 +101,6 @@ local programs = {
   end},
 }
 
-local function settle()
-  debug.refuse(0)
-  collectgarbage()
-  collectgarbage()
-end
-
 -- Runs once with the n-th request refused: ok, value or error, whether the request came.
 local function refused(fn, n)
   debug.refuse(n)
@@ -131,15 +125,12 @@ local bad = 0
 for i, p in ipairs(programs) do
   local name, fn = p[1], p[2]
   local want = fn()
-  settle()
   local total = requests_of(fn)
-  settle()
   local tensors, nodes = debug.live()
   local step = samples and math.max(1, total * #programs // samples) or 1
   local problem, tried = nil, 0
   for n = 1, total, step do
     local ok, value, came = refused(fn, n)
-    settle()
     local t, g = debug.live()
     tried = tried + 1
     if not ok and not is_memory_error(value) then problem = n .. ": raised " .. tostring(value) end
