@@ -9,20 +9,17 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "repl/history.h"
 #include "repl/interrupt.h"
-
-enum { HISTORY_LINES = 5000 };
+#include "repl/term.h"
 
 static struct {
   void (*handler_install)(const char *prompt, void (*take)(char *line));
@@ -31,20 +28,22 @@ static struct {
   void (*free_line_state)(void);
   void (*callback_sigcleanup)(void);
   void (*add_history)(const char *line);
-  int (*read_history)(const char *file);
-  int (*append_history)(int n, const char *file);
   void (*stifle_history)(int n);
-  int (*history_truncate_file)(const char *file, int lines);
   void (*deprep_terminal)(void);
   void (*prep_terminal)(int meta);
   int (*forced_update_display)(void);
-  int *catch_signals;
+  void (*resize_terminal)(void);
+  void (*reset_screen_size)(void);
+  int (*insert_text)(const char *text);
+  void (*redisplay)(void);
+  int (*variable_bind)(const char *name, const char *value);
+  char **line_buffer;
+  int *catch_signals, *catch_sigwinch;
   char **readline_name;
 } rl;
 
 static bool terminal, have_rl;
-static char history[PATH_MAX];
-static char *got_line;
+static char *got_line, *next_text;
 static bool got_any;
 
 /* ---- the library ------------------------------------------------------------------------- */
@@ -57,14 +56,18 @@ static bool load_readline(void) {
       {"rl_free_line_state", &rl.free_line_state},
       {"rl_callback_sigcleanup", &rl.callback_sigcleanup},
       {"add_history", &rl.add_history},
-      {"read_history", &rl.read_history},
-      {"append_history", &rl.append_history},
       {"stifle_history", &rl.stifle_history},
-      {"history_truncate_file", &rl.history_truncate_file},
       {"rl_deprep_terminal", &rl.deprep_terminal},
       {"rl_prep_terminal", &rl.prep_terminal},
       {"rl_forced_update_display", &rl.forced_update_display},
+      {"rl_resize_terminal", &rl.resize_terminal},
+      {"rl_reset_screen_size", &rl.reset_screen_size},
+      {"rl_insert_text", &rl.insert_text},
+      {"rl_redisplay", &rl.redisplay},
+      {"rl_variable_bind", &rl.variable_bind},
+      {"rl_line_buffer", &rl.line_buffer},
       {"rl_catch_signals", &rl.catch_signals},
+      {"rl_catch_sigwinch", &rl.catch_sigwinch},
       {"rl_readline_name", &rl.readline_name}};
   const char *wish = getenv("DLREPL_READLINE");
   if (wish && !strcmp(wish, "0")) return false;
@@ -75,39 +78,9 @@ static bool load_readline(void) {
     if (!p) return false;
     memcpy(rows[i].slot, &p, sizeof p);
   }
-  *rl.catch_signals = 0;
+  *rl.catch_signals = *rl.catch_sigwinch = 0;
   *rl.readline_name = "dlrepl";
   return true;
-}
-
-/* $XDG_DATA_HOME/dlrepl/history, or under ~/.local/share; the folders are made. */
-static bool find_history(void) {
-  const char *base = getenv("XDG_DATA_HOME"), *below = "";
-  if (!base || *base != '/') {
-    base = getenv("HOME");
-    below = "/.local/share";
-  }
-  if (!base || !*base) return false;
-  int n = snprintf(history, sizeof history, "%s%s/dlrepl/history", base, below);
-  if (n <= 0 || (size_t)n >= sizeof history) return false;
-  for (char *p = history + 1; (p = strchr(p, '/')) != NULL; p++) {
-    *p = 0;
-    mkdir(history, 0700);
-    *p = '/';
-  }
-  return true;
-}
-
-static void open_history(void) {
-  if (!find_history()) {
-    history[0] = 0;
-    return;
-  }
-  rl.stifle_history(HISTORY_LINES);
-  rl.read_history(history);
-  FILE *f = fopen(history, "a"); /* append_history needs the file to exist */
-  if (!f) history[0] = 0;
-  else fclose(f);
 }
 
 /* ---- reading ----------------------------------------------------------------------------- */
@@ -116,12 +89,13 @@ static void take_line(char *line) {
   got_line = line;
   got_any = true;
   rl.handler_remove();
+  dl_term_editing(false);
 }
 
-/* Ctrl-Z, hang-up and termination: at the prompt the terminal is put back first. */
-static const int leaving[] = {SIGTSTP, SIGTERM, SIGHUP};
+/* Ctrl-Z, Ctrl-\\, hang-up and termination: at the prompt the terminal is put back first. */
+static const int leaving[] = {SIGTSTP, SIGTERM, SIGHUP, SIGQUIT};
 enum { N_LEAVING = sizeof leaving / sizeof *leaving };
-static volatile sig_atomic_t waiting, caught;
+static volatile sig_atomic_t waiting, caught, resized;
 
 static void act_on(int sig) {
   struct sigaction ours, standard = {.sa_handler = SIG_DFL};
@@ -143,24 +117,44 @@ static void leave_and_return(void) {
   int sig = caught;
   caught = 0;
   if (have_rl) rl.deprep_terminal();
+  dl_term_editing(false);
   act_on(sig);
   if (!have_rl) return;
   rl.prep_terminal(1);
+  dl_term_editing(true);
   rl.forced_update_display();
 }
+
+static void on_resize(int sig) { resized = 1; }
 
 static void take_signals(void) {
   struct sigaction sa = {.sa_handler = on_leaving, .sa_flags = SA_RESTART};
   sigemptyset(&sa.sa_mask);
-  for (int i = 0; i < N_LEAVING; i++) sigaction(leaving[i], &sa, NULL);
+  for (int i = 0; i < N_LEAVING; i++) {
+    struct sigaction was;
+    if (sigaction(leaving[i], NULL, &was) == 0 && was.sa_handler == SIG_IGN) continue; /* nohup */
+    sigaction(leaving[i], &sa, NULL);
+  }
+  sa.sa_handler = on_resize;
+  sigaction(SIGWINCH, &sa, NULL);
 }
+
+static void remember_edited(const char *entry) { rl.add_history(entry); }
+static void remember_nowhere(const char *entry) { (void)entry; }
 
 void dl_line_open(bool on_terminal) {
   terminal = on_terminal;
   have_rl = terminal && load_readline();
-  if (terminal) take_signals();
-  if (have_rl) open_history();
-  else if (terminal) setvbuf(stdin, NULL, _IONBF, 0); /* wait_input sees no read-ahead */
+  if (!terminal) return;
+  dl_term_guard();
+  take_signals();
+  if (have_rl) {
+    rl.stifle_history(DL_HISTORY_MAX);
+    if (!dl_term_is_rich()) rl.variable_bind("enable-bracketed-paste", "off");
+  } else {
+    setvbuf(stdin, NULL, _IONBF, 0); /* wait_input sees no read-ahead */
+  }
+  dl_history_open(have_rl ? remember_edited : remember_nowhere);
 }
 
 /* Wait until there is something to read; false after an interrupt. Signals are let in only inside
@@ -171,49 +165,78 @@ static bool wait_input(void) {
   bool stopped, ready = false;
   sigemptyset(&block);
   sigaddset(&block, SIGINT);
+  sigaddset(&block, SIGWINCH);
   for (int i = 0; i < N_LEAVING; i++) sigaddset(&block, leaving[i]);
   pthread_sigmask(SIG_BLOCK, &block, &before);
   while (!(stopped = dl_interrupt_idle_taken()) && !ready) {
     waiting = 1;
     int n = ppoll(&in, 1, NULL, &before);
-    waiting = 0;
     ready = n > 0 || (n < 0 && errno != EINTR);
+    pthread_sigmask(SIG_SETMASK, &before, NULL); /* where a key was there, ppoll lets none in */
+    pthread_sigmask(SIG_BLOCK, &block, NULL);
+    waiting = 0;
     if (caught) leave_and_return();
+    if (resized && have_rl) rl.resize_terminal();
+    resized = 0;
   }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   return !stopped;
 }
 
-static dl_line drop_line(void) {
+/* The line that was begun is handed over all the same, so that nothing typed is lost. */
+static dl_line drop_line(const char *begun, char **text, size_t *len) {
+  *text = strdup(begun);
+  *len = *text ? strlen(*text) : 0;
   fputs("^C\n", stdout);
   fflush(stdout);
   return DL_LINE_INTERRUPT;
 }
 
-static dl_line read_edited(const char *prompt, char **text) {
+static void begin_editing(const char *prompt) {
+  static bool started; /* before, Readline does not know a size that could change */
+  char shown[64]; /* Readline is told which bytes take no column */
+  const char *on = dl_term_on(DL_ROLE_PROMPT, 1), *off = dl_term_off(1);
+  if (*on) snprintf(shown, sizeof shown, "\001%s\002%s\001%s\002", on, prompt, off);
+  else snprintf(shown, sizeof shown, "%s", prompt);
   got_any = false;
-  rl.handler_install(prompt, take_line);
+  dl_term_editing(true);
+  if (resized && started) rl.reset_screen_size();
+  started = true;
+  resized = 0;
+  rl.handler_install(shown, take_line);
+  if (!next_text) return;
+  rl.insert_text(next_text);
+  rl.redisplay();
+  free(next_text);
+  next_text = NULL;
+}
+
+static dl_line read_edited(const char *prompt, char **text, size_t *len) {
+  begin_editing(prompt);
   while (!got_any) {
     if (wait_input()) {
       rl.read_char();
       continue;
     }
+    dl_line how = drop_line(*rl.line_buffer, text, len);
     rl.free_line_state();
     rl.callback_sigcleanup();
     rl.handler_remove();
-    return drop_line();
+    dl_term_editing(false);
+    return how;
   }
   *text = got_line;
+  *len = got_line ? strlen(got_line) : 0;
   return got_line ? DL_LINE_TEXT : DL_LINE_END;
 }
 
-static dl_line read_plain(const char *prompt, char **text) {
+static dl_line read_plain(const char *prompt, char **text, size_t *len) {
   size_t cap = 0;
   *text = NULL;
   if (terminal) {
-    fputs(prompt, stdout);
+    printf("%s%s%s", dl_term_on(DL_ROLE_PROMPT, 1), prompt, dl_term_off(1));
     fflush(stdout);
-    if (!wait_input()) return drop_line();
+    if (!wait_input()) return drop_line("", text, len);
   }
   ssize_t n = getline(text, &cap, stdin);
   if (n < 0) {
@@ -222,23 +245,25 @@ static dl_line read_plain(const char *prompt, char **text) {
     clearerr(stdin);
     return DL_LINE_END;
   }
-  if (n > 0 && (*text)[n - 1] == '\n') (*text)[n - 1] = 0;
+  if (n > 0 && (*text)[n - 1] == '\n') (*text)[--n] = 0;
+  *len = (size_t)n;
   return DL_LINE_TEXT;
 }
 
-dl_line dl_line_read(const char *prompt, char **text) {
+dl_line dl_line_read(const char *prompt, char **text, size_t *len) {
   dl_interrupt_idle_taken();
-  return have_rl ? read_edited(prompt, text) : read_plain(prompt, text);
+  *text = NULL;
+  *len = 0;
+  return have_rl ? read_edited(prompt, text, len) : read_plain(prompt, text, len);
 }
 
-void dl_line_remember(const char *text) {
-  if (!have_rl || !*text) return;
-  rl.add_history(text);
-  if (*history) rl.append_history(1, history);
+bool dl_line_remember(const char *text) {
+  if (!terminal || text[strspn(text, " \t\r\n")] == 0) return true;
+  if (have_rl) rl.add_history(text);
+  return dl_history_add(text);
 }
 
-int dl_line_columns(void) {
-  struct winsize w;
-  if (ioctl(1, TIOCGWINSZ, &w) == 0 && w.ws_col > 0) return w.ws_col;
-  return 80;
+void dl_line_begin_with(const char *text) {
+  free(next_text);
+  next_text = have_rl ? strdup(text) : NULL;
 }

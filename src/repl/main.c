@@ -20,6 +20,7 @@
 #include "repl/interrupt.h"
 #include "repl/repl.h"
 #include "repl/session.h"
+#include "repl/term.h"
 #include "repl/tree.h"
 
 enum { EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_INTERRUPT = 130, MAX_CODES = 64 };
@@ -38,6 +39,7 @@ static const char usage[] =
     "  -           run what standard input says\n"
     "  -e CODE     run CODE (may be given several times)\n"
     "  -i          open the prompt afterwards\n"
+    "  --plain     no colours, no pager (so does TERM=dumb; NO_COLOR=1: no colours)\n"
     "  --version   print the version\n"
     "  --help      print this\n"
     "\n"
@@ -56,6 +58,7 @@ static int read_options(int argc, char **argv, options *o) {
     if (a[0] != '-' || !strcmp(a, "-")) return o->script = i, 0;
     if (!strcmp(a, "--")) return o->script = i + 1 < argc ? i + 1 : 0, 0;
     if (!strcmp(a, "-i")) o->interactive = true;
+    else if (!strcmp(a, "--plain")) dl_term_plain();
     else if (!strcmp(a, "--version") || !strcmp(a, "-V")) o->version = true;
     else if (!strcmp(a, "--help") || !strcmp(a, "-h")) o->help = true;
     else if (!strncmp(a, "-e", 2)) {

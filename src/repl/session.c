@@ -3,9 +3,10 @@
  * For main.c, repl.c and every other front end. See session.h.
  *
  * INVARIANT  Lua runs only inside run(): busy, protected, settled afterwards.
- * MUST NOT   know terminals. */
+ * MUST NOT   know terminals, but for the colours of what it reports. */
 #include "repl/session.h"
 
+#include <ctype.h>
 #include <lauxlib.h>
 #include <lualib.h>
 #include <signal.h>
@@ -17,6 +18,7 @@
 #include "repl/interrupt.h"
 #include "repl/locals.h"
 #include "repl/show.h"
+#include "repl/term.h"
 #include "repl/textonly.h"
 #include "repl/trace.h"
 #include "repl/tree.h"
@@ -123,6 +125,16 @@ static int compile(lua_State *l) {
   return lua_error(l);
 }
 
+dl_text dl_session_check(const char *text, size_t len, const char *name) {
+  request r = {.text = text, .len = len, .name = name};
+  lua_pushcfunction(L, compile);
+  lua_pushlightuserdata(L, &r);
+  int status = lua_pcall(L, 1, 1, 0);
+  lua_pop(L, 1);
+  if (status == LUA_OK) return DL_TEXT_COMPLETE;
+  return r.unfinished ? DL_TEXT_UNFINISHED : DL_TEXT_WRONG;
+}
+
 void dl_session_line(const char *text, size_t len, const char *name, dl_outcome *o) {
   request r = {.text = text, .len = len, .name = name};
   begin(o);
@@ -179,14 +191,27 @@ void dl_session_show(int n, int columns, dl_outcome *o) {
   fflush(stdout);
 }
 
+/* "RuntimeError: text" and the notes under it, each part in its colour. */
+static void print_error(const char *text) {
+  size_t first = strcspn(text, "\n"), name = strcspn(text, ":\n ");
+  bool has_class = text[name] != ' ' && isupper((unsigned char)*text) && name <= first;
+  if (!has_class) name = 0;
+  fprintf(stderr, "%s%.*s%s%.*s\n", name ? dl_term_on(DL_ROLE_ERROR, 2) : "", (int)name, text,
+          name ? dl_term_off(2) : "", (int)(first - name), text + name);
+  if (!text[first]) return;
+  fprintf(stderr, "%s%s%s\n", dl_term_on(DL_ROLE_NOTE, 2), text + first + 1, dl_term_off(2));
+}
+
 void dl_session_report(const dl_outcome *o) {
+  const char *off = dl_term_off(2);
   fflush(stdout);
   if (o->how != DL_ENDED_OK) {
-    fprintf(stderr, "%s\n", o->error);
-    if (*o->trace) fprintf(stderr, "%s\n", o->trace);
+    print_error(o->error);
+    if (*o->trace) fprintf(stderr, "%s%s%s\n", dl_term_on(DL_ROLE_TRACE, 2), o->trace, off);
   }
-  if (*o->guard)
-    fprintf(stderr, "note: a mode set at %s was still on; it has been restored\n", o->guard);
+  if (!*o->guard) return;
+  fprintf(stderr, "%snote: a mode set at %s was still on; it has been restored%s\n",
+          dl_term_on(DL_ROLE_NOTE, 2), o->guard, off);
 }
 
 /* ---- start and end ----------------------------------------------------------------------- */

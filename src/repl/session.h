@@ -30,10 +30,14 @@ typedef struct dl_outcome {
   char guard[256];      /* "file:line" of a mode that was left on and has been restored, or "" */
 } dl_outcome;
 
+typedef enum dl_text { DL_TEXT_COMPLETE, DL_TEXT_UNFINISHED, DL_TEXT_WRONG } dl_text;
+
 /* Start the engine and Lua with everything in place. NULL when there is no memory for it. */
 lua_State *dl_session_open(void);
 void dl_session_close(void);
 
+/* Is the text a line or cell that can run? Nothing is run. */
+dl_text dl_session_check(const char *text, size_t len, const char *name);
 /* A line or cell: its top-level locals stay, its last expression's values are left on the stack. */
 void dl_session_line(const char *text, size_t len, const char *name, dl_outcome *o);
 /* A program, with n arguments on top of the stack (popped). file NULL: read standard input. */

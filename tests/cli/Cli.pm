@@ -19,7 +19,8 @@ our $TOP = abs_path(dirname(__FILE__) . '/../..');
 our $DLREPL = $ENV{DLREPL} || "$TOP/dlrepl";
 our $TMP = tempdir(CLEANUP => 1);
 $ENV{XDG_DATA_HOME} = "$TMP/data";
-$ENV{TERM} = 'xterm';
+$ENV{TERM} = "xterm";
+$ENV{NO_COLOR} = 1;   # what is matched is text; colours.t has colours
 delete @ENV{qw(LUA_PATH LUA_INIT LUA_PATH_5_4)};
 
 sub write_file {
