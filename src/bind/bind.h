@@ -28,6 +28,9 @@ int dl_bind_open(lua_State *L);
  * its place ("file:line") in `where`. */
 bool dl_bind_settle(lua_State *L, char *where, size_t cap);
 
+/* The names that are loaded when first used: the i-th, NULL after the last. */
+const char *dl_global_home(int i);
+
 /* ---- objects -------------------------------------------------------------------------------- */
 typedef struct dl_tag_info { const char *name; size_t size; } dl_tag_info;
 
@@ -158,6 +161,8 @@ void dl_pace_open(lua_State *L);
 /* Run op (arguments complete, schema order) and push its results; number of results. A result that
  * is one of the arguments is pushed as that very object. */
 int dl_run_push(dl_args *a, dl_opid op, unsigned flags);
+/* The rows behind the function at idx, at most cap; 0 if it is no op's. */
+int dl_op_group(lua_State *L, int idx, const char **name, bool *method, dl_opid *op, int cap);
 
 /* ---- the rooms ------------------------------------------------------------------------------ */
 /* Size, dtype, device, None, slice, finfo, iinfo */

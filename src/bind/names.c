@@ -15,6 +15,7 @@ int dl_is_parameter(lua_State *L);
 int dl_old_tensor(lua_State *L);
 int dl_read_idx(lua_State *L);
 void dl_helper_open(lua_State *L, int dlrepl);
+void dl_describe_open(lua_State *L, int dlrepl);
 
 /* ---- loading -------------------------------------------------------------------------------- */
 /* Push require(name), or false where there is no such file. */
@@ -125,6 +126,7 @@ static const char *const global_homes[][3] = {
   {"Dataset", "torch.utils.data", "Dataset"}, {"DataLoader", "torch.utils.data", "DataLoader"},
   {"TensorDataset", "torch.utils.data", "TensorDataset"},
   {"datasets", "torchvision.datasets", ""}, {"transforms", "torchvision.transforms", ""},
+  {"help", "dlrepl.help", ""},
 };
 
 /* _G[key] for a name that is not there: upvalue 1 is the table of our names */
@@ -143,6 +145,12 @@ static int l_global(lua_State *L) {
     return 1;
   }
   return 0;
+}
+
+/* The i-th such name, NULL after the last: for completion */
+const char *dl_global_home(int i) {
+  const int n = sizeof global_homes / sizeof *global_homes;
+  return i < n ? global_homes[i][0] : NULL;
 }
 
 static bool is_ours(const char *key) {
@@ -370,6 +378,7 @@ int dl_bind_open(lua_State *L) {
   lua_pushcfunction(L, dl_read_idx);
   lua_setfield(L, dlrepl, "_read_idx");
   dl_helper_open(L, dlrepl);
+  dl_describe_open(L, dlrepl);
   lua_pushcfunction(L, l_false);
   lua_setfield(L, dlrepl, "is_simulated");
   set_loader(L, dlrepl, "dlrepl", l_lazy);

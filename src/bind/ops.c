@@ -132,6 +132,17 @@ static int l_op(lua_State *L) {
   return dl_run_push(&a, g->op[i], g->flags);
 }
 
+int dl_op_group(lua_State *L, int idx, const char **name, bool *method, dl_opid *op, int cap) {
+  if (lua_tocfunction(L, idx) != l_op || !lua_getupvalue(L, idx, 1)) return 0;
+  const group *g = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  *name = g->name;
+  *method = g->method;
+  int n = g->n < cap ? g->n : cap;
+  memcpy(op, g->op, (size_t)n * sizeof *op);
+  return n;
+}
+
 /* ---- showing -------------------------------------------------------------------------------- */
 static void base_name(const char *schema, char out[40]) {
   size_t n = strcspn(schema, ".(");

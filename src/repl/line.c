@@ -19,6 +19,7 @@
 
 #include "repl/history.h"
 #include "repl/interrupt.h"
+#include "repl/tab.h"
 #include "repl/term.h"
 
 static struct {
@@ -80,6 +81,7 @@ static bool load_readline(void) {
   }
   *rl.catch_signals = *rl.catch_sigwinch = 0;
   *rl.readline_name = "dlrepl";
+  dl_tab_open(lib);
   return true;
 }
 

@@ -207,6 +207,19 @@ static void push_wrapped(lua_State *L, const char *text, size_t len, int cells, 
   luaL_pushresult(&b);
 }
 
+bool dl_locals_push(lua_State *L, const char *name) {
+  push_cells(L);
+  if (lua_getfield(L, -1, name) != LUA_TTABLE) return lua_pop(L, 2), false;
+  lua_rawgeti(L, -1, 1);
+  int at = upvalue_at(L, lua_gettop(L), name);
+  lua_getupvalue(L, -1, at ? at : 1);
+  lua_insert(L, -4);
+  lua_pop(L, 3);
+  return true;
+}
+
+void dl_locals_push_names(lua_State *L) { push_cells(L); }
+
 /* Call the wrapper on top with the earlier locals' values; join the result to their variables. */
 static void bind_locals(lua_State *L, int cells, int names, int n) {
   luaL_checkstack(L, n + 8, "too many locals");

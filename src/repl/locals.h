@@ -23,4 +23,9 @@ void dl_locals_open(lua_State *L);
 int dl_locals_compile(lua_State *L, const char *text, size_t len, const char *name,
                       bool *unfinished);
 
+/* Push the value of a session's local; false (and nothing pushed) if there is none of that name. */
+bool dl_locals_push(lua_State *L, const char *name);
+/* Push the table whose keys are the names of all session's locals. */
+void dl_locals_push_names(lua_State *L);
+
 #endif

@@ -29,7 +29,7 @@ typedef struct options {
   const char *code[MAX_CODES]; /* of -e, in order */
   int n_codes;
   int script;                  /* index in argv of FILE or "-", 0 = none */
-  bool interactive, version, help;
+  bool interactive, version, help, doctor;
 } options;
 
 static const char usage[] =
@@ -37,6 +37,7 @@ static const char usage[] =
     "\n"
     "  FILE ARGS   run a program; its arguments are in the table `arg` and in ...\n"
     "  -           run what standard input says\n"
+    "  doctor      say what this machine has and what is missing\n"
     "  -e CODE     run CODE (may be given several times)\n"
     "  -i          open the prompt afterwards\n"
     "  --plain     no colours, no pager (so does TERM=dumb; NO_COLOR=1: no colours)\n"
@@ -55,6 +56,8 @@ static int complain(const char *what, const char *arg) {
 static int read_options(int argc, char **argv, options *o) {
   for (int i = 1; i < argc; i++) {
     const char *a = argv[i];
+    if (i == 1 && argc == 2 && !strcmp(a, "doctor") && access(a, F_OK) != 0)
+      return o->doctor = true, 0;
     if (a[0] != '-' || !strcmp(a, "-")) return o->script = i, 0;
     if (!strcmp(a, "--")) return o->script = i + 1 < argc ? i + 1 : 0, 0;
     if (!strcmp(a, "-i")) o->interactive = true;
@@ -172,6 +175,7 @@ int main(int argc, char **argv) {
   lua_State *L = dl_session_open();
   if (!L) return fprintf(stderr, "dlrepl: could not start\n"), EXIT_ERROR;
   dl_interrupt_install(false);
+  if (o.doctor) o.code[o.n_codes++] = "dlrepl.doctor()";
   st = serve(L, argc, argv, &o);
   st = flush_output(st);
   dl_session_close();

@@ -17,6 +17,7 @@
 #include "repl/history.h"
 #include "repl/line.h"
 #include "repl/session.h"
+#include "repl/tab.h"
 #include "repl/term.h"
 
 enum { GRACE_MS = 1000 };
@@ -183,6 +184,7 @@ void dl_repl(bool welcome) {
   dl_line_open(terminal);
   if (welcome && terminal) fputs(dl_term_columns() < 80 ? short_hello : hello, stdout);
   while (!over) {
+    dl_tab_before(chunk.text, chunk.len);
     dl_line how = dl_line_read(chunk.len ? "... " : "> ", &line, &len);
     if (how == DL_LINE_END) {
       over = ended();

@@ -15,6 +15,8 @@
 #include <string.h>
 
 #include "bind/bind.h"
+#include "repl/ask.h"
+#include "repl/doctor.h"
 #include "repl/interrupt.h"
 #include "repl/locals.h"
 #include "repl/show.h"
@@ -127,6 +129,7 @@ static int compile(lua_State *l) {
 
 dl_text dl_session_check(const char *text, size_t len, const char *name) {
   request r = {.text = text, .len = len, .name = name};
+  if (dl_ask_push(L, text, len)) return lua_pop(L, 1), DL_TEXT_COMPLETE;
   lua_pushcfunction(L, compile);
   lua_pushlightuserdata(L, &r);
   int status = lua_pcall(L, 1, 1, 0);
@@ -138,6 +141,10 @@ dl_text dl_session_check(const char *text, size_t len, const char *name) {
 void dl_session_line(const char *text, size_t len, const char *name, dl_outcome *o) {
   request r = {.text = text, .len = len, .name = name};
   begin(o);
+  if (dl_ask_push(L, text, len)) {
+    run(0, o);
+    return;
+  }
   lua_pushcfunction(L, compile);
   lua_pushlightuserdata(L, &r);
   int status = lua_pcall(L, 1, 1, 0);
@@ -241,6 +248,8 @@ static int open_all(lua_State *l) {
   dl_locals_open(l);
   set_path();
   dl_bind_open(l);
+  dl_doctor_open(l);
+  dl_ask_open(l);
   return 0;
 }
 
@@ -258,6 +267,8 @@ lua_State *dl_session_open(void) {
   dl_session_close();
   return NULL;
 }
+
+lua_State *dl_session_state(void) { return L; }
 
 void dl_session_close(void) {
   if (L) lua_close(L);

@@ -47,4 +47,26 @@ void dl_session_show(int n, int columns, dl_outcome *o);
 /* The error text, its trace and the word on a guard, to standard error. */
 void dl_session_report(const dl_outcome *o);
 
+/* ---- questions: nothing of the user's runs ------------------------------------------------- */
+typedef struct dl_candidate {
+  char *text;
+  char kind[12];        /* function method class module property field parameter local word file … */
+} dl_candidate;
+typedef struct dl_candidates {
+  size_t start;         /* they replace text[start .. cursor) */
+  int n;
+  dl_candidate *v;      /* in order of the alphabet */
+} dl_candidates;
+
+/* What could stand at the cursor, a byte offset. Free with the function below. */
+void dl_session_complete(const char *text, size_t cursor, dl_candidates *c);
+void dl_candidates_free(dl_candidates *c);
+/* Help on what stands at the cursor (in the brackets of a call: on its function), wrapped for
+ * `columns`; the caller frees it. NULL where nothing is known. detail: 0 the signature and a line,
+ * 1 all of it. */
+char *dl_session_inspect(const char *text, size_t cursor, int detail, int columns);
+
+/* For ask.c: the session's Lua, NULL before it is open. */
+lua_State *dl_session_state(void);
+
 #endif
