@@ -56,6 +56,7 @@ typedef dl_status (*dl_kernel_fn)(dl_kcall *c);
 dl_status dl_parallel(int64_t n, int64_t grain, void (*fn)(void *ctx, int64_t lo, int64_t hi),
                       void *ctx);
 int dl_threads(void);
+int dl_threads_now(void);         /* that a region would get: 1 while others use the CPUs */
 void dl_set_threads(int n);
 
 /* Strided copy with dtype conversion; sizes equal. The one conversion loop of the project. */

@@ -9,6 +9,8 @@
  * MUST NOT   know ops. */
 #include "cpu/once/onednn.h"
 
+#include "cpu/once/once.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +24,8 @@
 #include <omp.h>
 
 enum { ANY = 1, F32 = 3, FORWARD = 64, DIRECT = 1, Q_MD = 128 };   /* values of dnnl_types.h */
+enum { CELL = 48 };                       /* rows or columns: a multiple of the library's tiles */
+#define PARALLEL_WORK (128 * 128 * 64)    /* multiply-adds: below, one thread is faster */
 enum { SRC = 1, DST = 17, WEI = 33, BIAS = 41, DIFF_SRC = 129, DIFF_DST = 145, DIFF_WEI = 161 };
 
 typedef void *obj;                                      /* any handle of the library */
@@ -303,6 +307,37 @@ static plan *plan_make(const int64_t key[KEY], obj pd, int n, const desc *user, 
 }
 
 /* ---- the operations ------------------------------------------------------------------------ */
+/* A product cut into a grid of `down` by `across` cells, one call of the library each. */
+typedef struct grid {
+  int64_t m, n, k, lda, ldb, crs, down, across;
+  const float *a, *b;
+  float *c, alpha, beta;
+  bool ta, tb, failed;
+} grid;
+
+/* Where part i of `parts` of n begins: at a multiple of the library's tiles. */
+static int64_t cut(int64_t n, int64_t i, int64_t parts) {
+  return i == parts ? n : n * i / parts / CELL * CELL;
+}
+
+static void cells_run(void *ctx, int64_t lo, int64_t hi) {
+  grid *g = ctx;
+  int threads = omp_get_max_threads();
+  omp_set_num_threads(1);
+  for (int64_t i = lo; i < hi; i++) {
+    int64_t y = i / g->across, x = i % g->across;
+    int64_t i0 = cut(g->m, y, g->down), j0 = cut(g->n, x, g->across);
+    int64_t m = cut(g->m, y + 1, g->down) - i0, n = cut(g->n, x + 1, g->across) - j0;
+    const float *a = g->a + i0 * (g->ta ? 1 : g->lda), *b = g->b + j0 * (g->tb ? g->ldb : 1);
+    float *c = g->c + i0 * g->crs + j0;
+    if (sgemm(g->ta ? 'T' : 'N', g->tb ? 'T' : 'N', m, n, g->k, g->alpha, a, g->lda, b, g->ldb,
+              g->beta, c, g->crs)) g->failed = true;
+  }
+  omp_set_num_threads(threads);
+}
+
+/* The cells follow from sizes and the number of threads asked for, never from who is at hand: the
+ * library on its own would cut k too, and give other bits when it has fewer threads. */
 bool dl_onednn_sgemm(int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t ars,
                      int64_t acs, const float *b, int64_t brs, int64_t bcs, float beta, float *c,
                      int64_t crs) {
@@ -311,7 +346,14 @@ bool dl_onednn_sgemm(int64_t m, int64_t n, int64_t k, float alpha, const float *
   /* a broadcast operand has stride 0: not for sgemm */
   int64_t lda = ta ? acs : ars, ldb = tb ? bcs : brs;
   if (lda < (ta ? m : k) || ldb < (tb ? k : n) || crs < n) return false;
-  return sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, alpha, a, lda, b, ldb, beta, c, crs) == 0;
+  grid g = {m, n, k, lda, ldb, crs, 1, 1, a, b, c, alpha, beta, ta, tb, false};
+  int64_t threads = m * n * k < PARALLEL_WORK ? 1 : dl_threads();
+  int64_t *first = m >= n ? &g.down : &g.across, *second = m >= n ? &g.across : &g.down;
+  int64_t longer = m >= n ? m : n, shorter = m >= n ? n : m;
+  *first = longer / CELL < threads ? longer / CELL + (longer < CELL) : threads;
+  *second = shorter / CELL < threads / *first ? shorter / CELL + (shorter < CELL) : threads / *first;
+  dl_parallel_whole(g.down * g.across, 1, cells_run, &g);
+  return !g.failed;
 }
 
 bool dl_onednn_bmm(int64_t batch, int64_t m, int64_t n, int64_t k, const float *a,

@@ -5,6 +5,10 @@
  * unbound worker costs 5.7 ms at the first region after a pause. The main thread stays free: a
  * bound one would hand its single CPU to every thread and process made later.
  *
+ * A region ends when its last worker does, and a worker whose CPU another program uses comes up to
+ * a time slice (4 ms) late, whatever the work; the caller too loses its CPU, to spinning workers if
+ * to nobody else. So a region that waited sends the next ones to the caller alone for a while.
+ *
  * INVARIANT  Pieces of [0, n) begin at multiples of `grain` and are cut the same way for any
  *            number of threads up to that.
  * MUST NOT   know what the work is. */
@@ -13,12 +17,18 @@
 #include <omp.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #define FIRST_GRAINS 64      /* grains a thread in the first round, before the pace is known */
 #define ROUND_SECONDS 0.020  /* aim of a round; 50 ms is the promise */
+#define LATE_SECONDS 0.0005  /* a worker this long behind the caller lacks a CPU */
+#define ALONE_SECONDS 0.050  /* without workers after the first late one, and twice that … */
+#define ALONE_MAX 1.0        /* … after each that follows, up to this */
 
 static int threads;          /* 0 = not asked yet */
+static int cpus;             /* regions never have more threads */
+static double alone_until, alone_for, together_since; /* seconds of the monotonic clock */
 static cpu_set_t inherited;  /* the CPUs this process was given */
 static _Thread_local bool bound;
 
@@ -36,7 +46,7 @@ static void find_cpus(void) {
   if (sched_getaffinity(0, sizeof inherited, &inherited) != 0) CPU_ZERO(&inherited);
   int n = CPU_COUNT(&inherited), quota = quota_cpus();
   if (quota > 0 && quota < n) n = quota;
-  threads = n > 0 ? n : 1;
+  threads = cpus = n > 0 ? n : 1;
   omp_set_dynamic(0);
 }
 
@@ -65,15 +75,52 @@ static void bind_worker(int k) {
   }
 }
 
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Has the calling thread lost its CPU to somebody since the last question? */
+static bool was_preempted(void) {
+  static long before;
+  struct rusage use;
+  if (getrusage(RUSAGE_THREAD, &use) != 0) return false;
+  bool yes = use.ru_nivcsw > before;
+  before = use.ru_nivcsw;
+  return yes;
+}
+
+/* A region began at `start`; the caller's part took until `mine`, the last worker's until `end`. */
+static void judge(double start, double mine, double end) {
+  bool late = end - mine > LATE_SECONDS && end - mine > mine - start;
+  if (mine - start > LATE_SECONDS && was_preempted()) late = true;
+  if (late) {
+    alone_for = alone_for > 0 ? 2 * alone_for : ALONE_SECONDS;
+    if (alone_for > ALONE_MAX) alone_for = ALONE_MAX;
+    together_since = alone_until = end + alone_for;
+  } else if (alone_for > 0 && end - together_since > alone_for) {
+    alone_for = 0;
+  }
+}
+
+int dl_threads_now(void) {
+  int n = dl_threads();
+  if (n > cpus) n = cpus;
+  if (n == 1 || omp_in_parallel()) return 1;
+  return alone_for > 0 && seconds() < alone_until ? 1 : n;
+}
+
 /* [lo, hi) on all threads, cut at multiples of grain from lo. */
 static void one_round(int64_t lo, int64_t hi, int64_t grain, dl_piece_fn fn, void *ctx) {
   int64_t grains = (hi - lo + grain - 1) / grain;
-  int want = dl_threads();
+  int want = grains > 1 ? dl_threads_now() : 1;
   if (want > grains) want = (int)grains;
-  if (want <= 1 || omp_in_parallel()) {
+  if (want <= 1) {
     fn(ctx, lo, hi);
     return;
   }
+  double start = seconds(), mine = start;
 #pragma omp parallel num_threads(want)
   {
     int k = omp_get_thread_num(), n = omp_get_num_threads();
@@ -81,13 +128,9 @@ static void one_round(int64_t lo, int64_t hi, int64_t grain, dl_piece_fn fn, voi
     int64_t a = lo + grains * k / n * grain, b = lo + grains * (k + 1) / n * grain;
     if (b > hi) b = hi;
     if (a < b) fn(ctx, a, b);
+    if (k == 0) mine = seconds();
   }
-}
-
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+  judge(start, mine, seconds());
 }
 
 void dl_parallel_whole(int64_t n, int64_t grain, dl_piece_fn fn, void *ctx) {
