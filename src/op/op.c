@@ -90,7 +90,7 @@ extern const dl_kernel_fn dl_cpu_table_v3[DL_OP_COUNT];
 extern const dl_kernel_fn dl_cpu_table_v4[DL_OP_COUNT];
 
 const dl_kernel_fn *dl_cpu_kernels;
-static const char *isa_name = "generic";
+static const char *isa_name = "generic"; /* where there is one table */
 
 /* DL_HAVE_v3, DL_HAVE_v4: the build compiled the kernels for that level. */
 #ifdef DL_HAVE_v3
@@ -107,33 +107,33 @@ static bool has_v4(void) {
 }
 #endif
 
-/* By feature bits: model numbers lie on virtual machines. DLREPL_ISA=base|v3 asks for less. */
-static void pick_table(int level) {
+/* By feature bits: model numbers lie on virtual machines. */
+const dl_kernel_fn *dl_op_table(int level) {
 #if defined(__x86_64__)
-  isa_name = "x86-64";
   __builtin_cpu_init();
 #endif
 #ifdef DL_HAVE_v3
-  if (level >= 3 && has_v3()) {
-    dl_cpu_kernels = dl_cpu_table_v3;
-    isa_name = "x86-64-v3";
-  }
+  if (level == 3 && has_v3()) return dl_cpu_table_v3;
 #endif
 #ifdef DL_HAVE_v4
-  if (level >= 4 && has_v4()) {
-    dl_cpu_kernels = dl_cpu_table_v4;
-    isa_name = "x86-64-v4";
-  }
+  if (level == 4 && has_v4()) return dl_cpu_table_v4;
 #endif
-  (void)level;
+  return level == 1 ? dl_cpu_table_base : NULL;
 }
 
+static const char *const level_names[] = {NULL, "x86-64", NULL, "x86-64-v3", "x86-64-v4"};
+
+/* DLREPL_ISA=base|v3 asks for less than the machine can do. */
 void dl_op_init(void) {
   if (dl_cpu_kernels) return;
   const char *ask = getenv("DLREPL_ISA");
+  int level = ask && !strcmp(ask, "base") ? 1 : ask && !strcmp(ask, "v3") ? 3 : 4;
   dl_mem_init();
-  dl_cpu_kernels = dl_cpu_table_base;
-  pick_table(ask && !strcmp(ask, "base") ? 1 : ask && !strcmp(ask, "v3") ? 3 : 4);
+  while (!dl_op_table(level)) level--;
+  dl_cpu_kernels = dl_op_table(level);
+#if defined(__x86_64__)
+  isa_name = level_names[level];
+#endif
 }
 
 const char *dl_op_isa(void) {

@@ -112,7 +112,7 @@ static void returns(const char *s, dl_schema *out) {
   s = skip(s);
   if (*s != '(') {
     out->nret = 1;
-    out->ret_list = s[6] == '[';
+    out->ret_list = strncmp(s, "Tensor[]", 8) == 0;
     return;
   }
   s++;

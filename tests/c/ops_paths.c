@@ -10,11 +10,6 @@
 #include "rng.h"
 #include "tap.h"
 
-extern const dl_kernel_fn dl_cpu_table_base[DL_OP_COUNT];
-#ifdef __x86_64__
-extern const dl_kernel_fn dl_cpu_table_v3[DL_OP_COUNT];
-extern const dl_kernel_fn dl_cpu_table_v4[DL_OP_COUNT];
-#endif
 
 #define MANY 64
 
@@ -29,13 +24,9 @@ static void add_path(const char *name, const dl_kernel_fn *table) {
 
 /* Only the tables that this CPU can run. */
 static void find_paths(void) {
-  add_path("x86-64", dl_cpu_table_base);
-#ifdef __x86_64__
-  const char *best = dl_op_isa();
-  if (strcmp(best, "x86-64-v3") == 0 || strcmp(best, "x86-64-v4") == 0)
-    add_path("x86-64-v3", dl_cpu_table_v3);
-  if (strcmp(best, "x86-64-v4") == 0) add_path("x86-64-v4", dl_cpu_table_v4);
-#endif
+  static const char *const name[] = {NULL, "x86-64", NULL, "x86-64-v3", "x86-64-v4"};
+  for (int level = 1; level <= 4; level++)
+    if (dl_op_table(level)) add_path(name[level], dl_op_table(level));
 }
 
 static dl_status run(const recipe *r, recipe_args *a, const path *p, dl_ret *ret) {
