@@ -29,6 +29,12 @@ static int l_live(lua_State *L) {
   return 3;
 }
 
+/* bytes() -> tensor data and engine blocks handed out at this moment, dead boxes included */
+static int l_bytes(lua_State *L) {
+  lua_pushinteger(L, dl_mem.live_bytes);
+  return 1;
+}
+
 /* refuse(n): the n-th allocation from now fails; refuse(0) stops. Is it still to come? */
 static int l_refuse(lua_State *L) {
   lua_pushboolean(L, dl_mem_refuse_at > 0);
@@ -78,7 +84,7 @@ static int l_methods(lua_State *L) {
 
 void dl_debug_open(lua_State *L, int dlrepl, int methods) {
   static const luaL_Reg fn[] = {
-    {"live", l_live}, {"refuse", l_refuse}, {"requests", l_requests}, {"host_cap", l_host_cap},
+    {"live", l_live}, {"bytes", l_bytes}, {"refuse", l_refuse}, {"requests", l_requests}, {"host_cap", l_host_cap},
     {"collect_always", l_collect_always}, {NULL, NULL},
   };
   lua_pushcfunction(L, l_clock);
