@@ -76,12 +76,7 @@ static bool run_text(const char *text, size_t len) {
   dl_outcome o;
   dl_session_line(text, len, "=stdin", &o);
   if (o.how == DL_ENDED_INTERRUPT) stopped_at = now_ms();
-  if (o.how == DL_ENDED_OK && o.n > 0) {
-    char guard[sizeof o.guard];
-    memcpy(guard, o.guard, sizeof guard);
-    dl_session_show(o.n, dl_term_columns(), &o);
-    if (*guard) memcpy(o.guard, guard, sizeof guard);
-  }
+  if (o.how == DL_ENDED_OK && o.n > 0) dl_session_show(o.n, dl_term_columns(), &o);
   dl_session_report(&o);
   return o.how == DL_ENDED_OK;
 }

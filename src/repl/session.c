@@ -13,13 +13,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "bind/bind.h"
 #include "repl/ask.h"
 #include "repl/doctor.h"
+#include "repl/hints.h"
 #include "repl/interrupt.h"
 #include "repl/locals.h"
 #include "repl/show.h"
+#include "repl/slips.h"
 #include "repl/term.h"
 #include "repl/textonly.h"
 #include "repl/trace.h"
@@ -39,17 +42,9 @@ static int on_error(lua_State *l) {
   return 1;
 }
 
-/* Words of Lua that PyTorch uses as names: the capital form exists. */
-static const char *keyword_note(const char *text) {
-  static const struct { const char *mark, *note; } rows[] = {
-      {"near 'repeat'", "\n  repeat is a word of Lua: write x:Repeat(2, 3)"},
-      {"near 'end'", "\n  end is a word of Lua; as a keyword argument write {End=5}"},
-      {"near 'not'", NULL}};
-  if (!strstr(text, "<name> expected") && !strstr(text, "'}' expected")) return "";
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    if (rows[i].note && strstr(text, rows[i].mark)) return rows[i].note;
-  return "";
-}
+/* Text that did not compile, for the hint that is told with the error; NULL outside. */
+static const char *failed_text;
+static size_t failed_len;
 
 static int describe(lua_State *l) {
   if (lua_type(l, 1) == LUA_TTABLE && luaL_getmetafield(l, 1, "__tostring") == LUA_TNIL) {
@@ -61,8 +56,11 @@ static int describe(lua_State *l) {
   }
   luaL_tolstring(l, 1, NULL);
   if (lua_type(l, 1) != LUA_TSTRING) return 1;
-  const char *text = lua_tostring(l, -1);
-  lua_pushfstring(l, "%s%s", text, keyword_note(text));
+  char hint[400];
+  const char *text = lua_tostring(l, -1), *runtime = dl_hint_runtime(text);
+  snprintf(hint, sizeof hint, "%s", runtime ? runtime : "");
+  if (failed_text) dl_hint_syntax(failed_text, failed_len, text, hint, sizeof hint);
+  lua_pushfstring(l, *hint ? "%s\n  in Lua: %s" : "%s%s", text, hint);
   return 1;
 }
 
@@ -124,6 +122,7 @@ static int compile(lua_State *l) {
   request *r = lua_touserdata(l, 1);
   lua_settop(l, 0);
   if (dl_locals_compile(l, r->text, r->len, r->name, &r->unfinished) == LUA_OK) return 1;
+  if (r->unfinished && dl_hint_is_foreign(r->text, r->len)) r->unfinished = false;
   return lua_error(l);
 }
 
@@ -138,6 +137,20 @@ dl_text dl_session_check(const char *text, size_t len, const char *name) {
   return r.unfinished ? DL_TEXT_UNFINISHED : DL_TEXT_WRONG;
 }
 
+static bool is_known(const char *name, size_t n) {
+  char copy[100];
+  snprintf(copy, sizeof copy, "%.*s", (int)n, name);
+  if (!dl_locals_push(L, copy)) {
+    lua_pushglobaltable(L);
+    lua_pushstring(L, copy);
+    lua_rawget(L, -2);
+    lua_remove(L, -2);
+  }
+  bool known = !lua_isnil(L, -1);
+  lua_pop(L, 1);
+  return known;
+}
+
 void dl_session_line(const char *text, size_t len, const char *name, dl_outcome *o) {
   request r = {.text = text, .len = len, .name = name};
   begin(o);
@@ -149,11 +162,27 @@ void dl_session_line(const char *text, size_t len, const char *name, dl_outcome 
   lua_pushlightuserdata(L, &r);
   int status = lua_pcall(L, 1, 1, 0);
   if (status == LUA_OK) {
+    dl_slip_find(text, len, is_known, o->slip, sizeof o->slip);
     run(0, o);
     return;
   }
+  failed_text = text;
+  failed_len = len;
   fail(o, status, false);
+  failed_text = NULL;
   if (r.unfinished) o->how = DL_ENDED_UNFINISHED;
+}
+
+/* The text of a program that did not compile; NULL if it cannot be read again. */
+static char *read_whole(const char *file, size_t *len) {
+  enum { LARGEST = 1 << 22 };
+  struct stat st;
+  if (stat(file, &st) != 0 || !S_ISREG(st.st_mode)) return NULL;
+  FILE *f = fopen(file, "r");
+  char *text = f ? malloc(LARGEST) : NULL;
+  if (text) *len = fread(text, 1, LARGEST, f);
+  if (f) fclose(f);
+  return text;
 }
 
 void dl_session_file(const char *file, int nargs, dl_outcome *o) {
@@ -165,7 +194,11 @@ void dl_session_file(const char *file, int nargs, dl_outcome *o) {
     return;
   }
   lua_pop(L, nargs);
+  char *text = file && status == LUA_ERRSYNTAX ? read_whole(file, &failed_len) : NULL;
+  failed_text = text;
   fail(o, status, false);
+  failed_text = NULL;
+  free(text);
 }
 
 /* Print the arguments, the first is the columns; `_` becomes the first value that is not nil. */
@@ -187,6 +220,7 @@ static int show(lua_State *l) {
 }
 
 void dl_session_show(int n, int columns, dl_outcome *o) {
+  dl_outcome line = *o;
   begin(o);
   lua_pushcfunction(L, show);
   lua_insert(L, -(n + 1));
@@ -195,6 +229,8 @@ void dl_session_show(int n, int columns, dl_outcome *o) {
   run(n + 1, o);
   lua_pop(L, o->n);
   o->n = 0;
+  if (!*o->guard) memcpy(o->guard, line.guard, sizeof o->guard);
+  memcpy(o->slip, line.slip, sizeof o->slip);
   fflush(stdout);
 }
 
@@ -216,6 +252,8 @@ void dl_session_report(const dl_outcome *o) {
     print_error(o->error);
     if (*o->trace) fprintf(stderr, "%s%s%s\n", dl_term_on(DL_ROLE_TRACE, 2), o->trace, off);
   }
+  if (*o->slip)
+    fprintf(stderr, "%snote: %s%s\n", dl_term_on(DL_ROLE_NOTE, 2), o->slip, off);
   if (!*o->guard) return;
   fprintf(stderr, "%snote: a mode set at %s was still on; it has been restored%s\n",
           dl_term_on(DL_ROLE_NOTE, 2), o->guard, off);

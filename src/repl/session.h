@@ -28,6 +28,7 @@ typedef struct dl_outcome {
   const char *error;    /* PyTorch's line and our notes; valid until the next call; "" when OK */
   const char *trace;    /* the user's frames, "" where there are none */
   char guard[256];      /* "file:line" of a mode that was left on and has been restored, or "" */
+  char slip[160];       /* a word on what is right Lua and probably not meant, or "" */
 } dl_outcome;
 
 typedef enum dl_text { DL_TEXT_COMPLETE, DL_TEXT_UNFINISHED, DL_TEXT_WRONG } dl_text;
@@ -42,7 +43,8 @@ dl_text dl_session_check(const char *text, size_t len, const char *name);
 void dl_session_line(const char *text, size_t len, const char *name, dl_outcome *o);
 /* A program, with n arguments on top of the stack (popped). file NULL: read standard input. */
 void dl_session_file(const char *file, int nargs, dl_outcome *o);
-/* Print the n values on top of the stack as the prompt does, set `_`, pop them. */
+/* Print the n values on top of the stack as the prompt does, set `_`, pop them. The outcome is the
+ * line's; its notes are kept. */
 void dl_session_show(int n, int columns, dl_outcome *o);
 /* The error text, its trace and the word on a guard, to standard error. */
 void dl_session_report(const dl_outcome *o);
