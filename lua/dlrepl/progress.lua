@@ -1,23 +1,29 @@
 -- progress.lua -- a progress bar around any loop
 --
---     local bar = dlrepl.progress(loader, {desc = "epoch 1"})
+--     for x, y in dlrepl.progress(loader, {desc = "epoch 1"}) do … end
+--     local bar = dlrepl.progress(loader)
 --     for x, y in bar do … bar:set {loss = loss:item()} end
 --
--- On a terminal: one line that is redrawn at most ten times a second, with rate and time left.
--- Elsewhere (a file, a pipe): a few plain lines for each loop, so that logs stay readable.
+-- On a terminal: one line that is redrawn at most ten times a second, with rate and time left; the
+-- bar of an inner loop stands below that of the outer one and is wiped when it ends.
+-- Elsewhere (a file, a pipe): a few plain lines for each outer loop, so that logs stay readable.
 --
--- INVARIANT  Values pass through unchanged; every `for` loop over the bar starts anew.
+-- INVARIANT  Values pass through unchanged; every `for` loop over the bar starts anew. On a terminal
+--            the cursor rests on the line of the outermost open bar.
 -- MUST NOT   write more often than the clock allows, however fast the loop is.
 
+local core = require "dlrepl.core"
 local loop = require "dlrepl.loop"
+local repr = require "dlrepl.pyrepr"
 
 local methods, meta = {}, {__name = "progress"}
 meta.__index = methods
 
 local REDRAW, PLAIN_LINES = 0.1, 4 -- seconds between redraws; lines a loop without a terminal
-local WIDTH = 24                   -- columns of the bar itself
+local WIDTH, NARROW = 24, 4        -- columns of the bar itself: at most, and not worth drawing
 
 local now, is_terminal = dlrepl.clock, dlrepl._isatty
+local open = {}                    -- bars whose loops run, the outermost first
 
 local function duration(seconds) -- 75 -> "01:15"
   if seconds ~= seconds or seconds == math.huge then return "?" end
@@ -37,45 +43,98 @@ local function rate_text(rate, unit)
   return "? " .. unit .. "/s"
 end
 
+local function value_text(v)
+  if math.type(v) ~= "float" then return tostring(v) end
+  local size = math.abs(v)
+  return string.format((size >= 1e-3 and size < 1e6 or v == 0) and "%.4f" or "%.4g", v)
+end
+
 local function postfix_text(self)
   local parts = {}
   for _, k in ipairs(self.order) do
-    local v = self.values[k]
-    if math.type(v) == "float" then v = string.format("%.4f", v) end
-    parts[#parts + 1] = k .. " " .. tostring(v)
+    parts[#parts + 1] = (k == "" and "" or k .. " ") .. value_text(self.values[k])
   end
   return #parts > 0 and "  " .. table.concat(parts, "  ") or ""
 end
 
--- The whole line, without colour: desc, share, bar, count, time, rate, postfix.
-local function line(self, with_bar)
-  local elapsed = math.max(now() - self.began, 1e-9)
-  local rate = self.n / elapsed
-  local unit_rate = rate_text(rate * self.scale, self.unit)
-  local head = self.desc and self.desc .. ": " or ""
-  if not self.total then
-    return string.format("%s%d %s  %s  %s%s", head, self.n, self.unit, duration(elapsed), unit_rate,
-                         postfix_text(self))
-  end
-  local share = self.total > 0 and self.n / self.total or 1
-  local bar = ""
-  if with_bar then
-    local full = math.floor(share * WIDTH)
-    bar = " |" .. string.rep("█", full) .. string.rep("·", WIDTH - full) .. "|"
-  end
-  local left = rate > 0 and (self.total - self.n) / rate or math.huge
-  return string.format("%s%3d%%%s %d/%d  %s<%s  %s%s", head, math.floor(share * 100), bar, self.n,
-                       self.total, duration(elapsed), duration(left), unit_rate, postfix_text(self))
+local function number(v)
+  return string.format(math.tointeger(v) and "%d" or "%.6g", math.tointeger(v) or v)
 end
 
-local function draw(self, final)
-  if self.terminal then
-    self.out:write("\r\27[K", line(self, true), final and "\n" or "")
-    self.out:flush()
+local function length(s) return utf8.len(s) or #s end
+
+-- The first `columns` characters.
+local function cut(s, columns)
+  if length(s) <= columns then return s end
+  local stop = utf8.len(s) and utf8.offset(s, columns + 1) or columns + 1
+  return s:sub(1, stop - 1)
+end
+
+local function bar_text(share, columns)
+  columns = math.min(columns, WIDTH)
+  if columns < NARROW then return "" end
+  local full = math.floor(share * columns)
+  local on, off = "#", "."
+  if dlrepl._utf8() then on, off = "█", "·" end
+  return " |" .. on:rep(full) .. off:rep(columns - full) .. "|"
+end
+
+-- The whole line: desc, share, bar, count, time, rate, postfix. columns: as wide as that at most,
+-- with a bar if there is room; nil: no bar, any width.
+local function line(self, columns)
+  local elapsed = math.max(now() - self.began, 1e-9)
+  local rate = self.n / elapsed
+  local head = self.desc and self.desc .. ": " or ""
+  local tail = "  " .. rate_text(rate * self.scale, self.unit) .. postfix_text(self)
+  local total, share = self.total, ""
+  if total and self.n <= total then
+    local done = total > 0 and self.n / total or 1
+    local left = rate > 0 and (total - self.n) / rate or math.huge
+    head = head .. string.format("%3d%%", math.floor(done * 100))
+    tail = string.format(" %s/%s  %s<%s", number(self.n), number(total), duration(elapsed), duration(left)) .. tail
+    share = columns and bar_text(done, columns - length(head) - length(tail) - 3) or ""
   else
-    self.out:write(line(self, false), "\n")
-    self.out:flush()
+    tail = string.format("%s %s  %s", number(self.n), self.unit, duration(elapsed)) .. tail
   end
+  local text = head .. share .. tail
+  return columns and cut(text, columns) or text
+end
+meta.__tostring = function(self) return self.began and line(self) or "progress" end
+
+local function depth(self)
+  for i, bar in ipairs(open) do if bar == self then return i - 1 end end
+end
+
+-- Write text into the bar's line of the terminal, and go back to the outermost bar's.
+local function put(self, text)
+  local below = depth(self) or 0
+  self.out:write(("\n"):rep(below), "\r\27[K", text, below > 0 and "\27[" .. below .. "A\r" or "")
+  self.out:flush()
+end
+
+local function draw(self)
+  if self.terminal then put(self, line(self, dlrepl._columns(self.out) - 1))
+  else self.out:write(line(self), "\n") self.out:flush()
+  end
+end
+
+-- The line, cell or script ends while bars are open (a loop was left): the cursor goes below them.
+local function settle()
+  local bars = open
+  open = {}
+  for _, bar in ipairs(bars) do
+    if bar.terminal then
+      draw(bar)
+      bar.out:write("\n")
+      bar.out:flush()
+    end
+  end
+end
+
+local function join(self)
+  if depth(self) then return end
+  open[#open + 1] = self
+  dlrepl._at_settle(settle)
 end
 
 local function due(self)
@@ -85,7 +144,7 @@ local function due(self)
     self.drawn = t
     return true
   end
-  return self.total and self.n < self.total
+  return self.total and self.n < self.total and open[1] == self
          and self.n * PLAIN_LINES // self.total > (self.n - 1) * PLAIN_LINES // self.total
 end
 
@@ -93,38 +152,53 @@ end
 function methods.set(self, values)
   if type(values) ~= "table" then values = {[""] = values} end
   local fresh = {}
-  for k in pairs(values) do
-    if self.values[k] == nil then fresh[#fresh + 1] = k end
+  for k, v in pairs(values) do
+    if self.values[k] == nil then fresh[#fresh + 1] = tostring(k) end
+    if core.is_tensor(v) then v = v:item() end
+    self.values[tostring(k)] = v
   end
   table.sort(fresh)
   for _, k in ipairs(fresh) do self.order[#self.order + 1] = k end
-  for k, v in pairs(values) do
-    if type(v) == "userdata" then v = v:item() end
-    self.values[k] = v
-  end
 end
 
 -- update(n): advance by hand, for bars that wrap nothing.
 function methods.update(self, n)
-  if not self.began then self:_begin() end
+  if n ~= nil and type(n) ~= "number" then
+    core.raise("TypeError", "update() expects a number, but got " .. repr.typename(n))
+  end
+  if not self.began or self.closed then self:_begin() end
+  join(self)
   self.n = self.n + (n or 1)
-  if due(self) then draw(self, false) end
+  if due(self) then draw(self) end
 end
 
 -- close(): draw the last state and end the line. Closing twice does nothing.
 function methods.close(self)
-  if self.began and not self.closed then draw(self, true) end
+  if not self.began or self.closed then return end
   self.closed = true
+  local below = depth(self)
+  while below and #open > below + 1 do open[#open]:close() end -- left without being closed
+  if not self.terminal then draw(self)
+  elseif below == 0 then
+    draw(self)
+    self.out:write("\n")
+    self.out:flush()
+  elseif below then
+    put(self, "")
+  end
+  if below then table.remove(open, below + 1) end
 end
 meta.__close = methods.close
 
 function methods._begin(self)
-  self.n, self.began, self.drawn, self.closed = 0, now(), -math.huge, false
+  self.n, self.began, self.drawn, self.closed = 0, now(), now(), false
+  join(self)
+  if self.terminal then draw(self) end
 end
 
 -- What `for x in iterable` would call: an iterator function and where its loop stands.
-local function source(iterable)
-  if type(iterable) == "function" then return iterable end
+local function source(self)
+  local iterable = self.iterable
   if type(iterable) == "number" then
     local i = -1
     return function()
@@ -133,10 +207,10 @@ local function source(iterable)
     end
   end
   local mt = getmetatable(iterable)
-  if mt and mt.__call then
-    local control
+  if type(iterable) == "function" or mt and mt.__call then
+    local control = self.control
     return function()
-      local values = table.pack(iterable(nil, control))
+      local values = table.pack(iterable(self.state, control))
       control = values[1]
       return table.unpack(values, 1, values.n)
     end
@@ -149,7 +223,7 @@ local function source(iterable)
 end
 
 local function start(self)
-  local step = source(self.iterable)
+  local step = source(self)
   self:_begin()
   local function pass(first, ...)
     if first == nil then
@@ -168,8 +242,8 @@ end
 
 function meta.__call(self, _, control) return loop.step(self, control, start) end
 
-local function length(iterable)
-  if type(iterable) == "number" then return iterable end
+local function count(iterable)
+  if type(iterable) == "number" then return math.max(0, math.ceil(iterable)) end
   local mt = getmetatable(iterable)
   if type(iterable) == "table" or (mt and mt.__len) then
     local ok, n = pcall(function() return #iterable end)
@@ -177,17 +251,59 @@ local function length(iterable)
   end
 end
 
+local OPTIONS = {total = "number", desc = "any", unit = "string", scale = "number", out = "any",
+                 terminal = "boolean"}
+
+local function is_options(t)
+  if type(t) ~= "table" or getmetatable(t) then return false end
+  for key in pairs(t) do if type(key) ~= "string" then return false end end
+  return true
+end
+
+local function check_options(o)
+  for key, v in pairs(o) do
+    if not OPTIONS[key] then
+      core.raise("TypeError", "progress() got an unexpected keyword argument '" .. tostring(key)
+                 .. "'", {notes = {"options: total, desc, unit, scale, out, terminal"}})
+    elseif OPTIONS[key] ~= "any" and type(v) ~= OPTIONS[key] then
+      core.raise("TypeError", string.format("progress(): option '%s' must be a %s, not %s", key,
+                                            OPTIONS[key], repr.typename(v)))
+    end
+  end
+end
+
+local function check_iterable(v)
+  local mt = getmetatable(v)
+  if type(v) == "function" or type(v) == "number" and v - v == 0 then return end
+  if type(v) == "table" and not mt and #v == 0 and next(v) ~= nil then
+    core.raise("TypeError", "progress() expects a list, but this table has no element 1",
+               {notes = {"for its keys and values: dlrepl.progress(pairs(t))"}})
+  end
+  if type(v) == "table" or type(v) ~= "string" and mt and (mt.__call or mt.__index) then return end
+  core.raise("TypeError", "progress() expects a list, a loader, a tensor, an iterator or a number, "
+             .. "but got " .. (type(v) == "number" and tostring(v) or repr.typename(v)))
+end
+
 -- dlrepl.progress(iterable, {total =, desc =, unit = "it", scale = 1, out = io.stderr})
+-- iterable: a list, whatever can stand after `in` (pairs(t) too), or n for 0 to n - 1.
 -- scale: items a step, so that a bar over batches of 64 shows samples a second.
-local function progress(iterable, options)
-  local o = options or {}
+-- Returns the bar, and what lets a `for` loop close it however the loop ends.
+local function progress(iterable, ...)
+  local state, control = ...
+  local o = {}
+  if is_options(state) and select("#", ...) == 1 then o, state = state, nil end
+  check_iterable(iterable)
+  check_options(o)
+  local total = o.total or count(iterable)
   local self = setmetatable({
-    iterable = iterable, total = o.total or length(iterable), desc = o.desc, unit = o.unit or "it",
+    iterable = iterable, state = state, control = control, unit = o.unit or "it",
+    total = total and total - total == 0 and total or nil,
+    desc = o.desc ~= nil and tostring(o.desc):gsub("%c", " ") or nil,
     scale = o.scale or 1, out = o.out or io.stderr, values = {}, order = {}, n = 0,
   }, meta)
   self.terminal = o.terminal
   if self.terminal == nil then self.terminal = is_terminal(self.out) end
-  return self
+  return self, nil, nil, self
 end
 
 return progress

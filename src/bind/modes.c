@@ -15,6 +15,7 @@
 
 void dl_saved_hooks_push(lua_State *L, int pack, int unpack);
 void dl_saved_hooks_pop(lua_State *L);
+void dl_helper_settle(lua_State *L);
 
 typedef struct guard {
   unsigned saved;                /* the bits of GRAD_BITS before */
@@ -174,6 +175,7 @@ bool dl_bind_settle(lua_State *L, char *where, size_t cap) {
   restore(base_mode);
   n_open = 0;
   dl_lua = L;
+  dl_helper_settle(L);
   return left;
 }
 

@@ -85,7 +85,7 @@ local h = plot.hist({0, 0.1, 0.9, 1, nan}, {bins = 2})
 t.is(h.counts, {2, 2}, "a histogram counts, the right edge with the last bin")
 t.is(h.edges, {0, 0.5, 1}, "a histogram keeps its edges")
 t.is(h.missing, 1, "nan is in no bin")
-t.is(plot.hist({1, 2, 9}, {bins = 2, range = {1, 3}}).missing, 1, "range leaves out what is outside")
+t.is(plot.hist({1, 2, 9}, {bins = 2, range = {1, 3}}).missing, 1, "range leaves others out")
 t.is(text(plot.hist({0, 0, 1}, {bins = 2, ascii = true}), 20),
      "  0|############## 2\n0.5|####### 1\n  1|", "one line a bin, with its count")
 t.is(text(plot.scatter({0, 1}, {0, 1}, {height = 3, ascii = true}), 20):match("^.-\n.-\n[^\n]*"),
