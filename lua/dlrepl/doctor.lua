@@ -22,14 +22,13 @@ local function history_file()
   return home and home .. "/.local/share/dlrepl/history" or nil
 end
 
--- One line: mark, subject, words. "ok", "--" is missing but needless, "!!" wants doing.
-local function wrap(mark, subject, words, columns)
-  local indent = 15
-  local out, line = {}, string.format("%-2s %-11s ", mark, subject)
+-- `lead` and the words, wrapped; later lines are indented by the length of lead.
+local function wrap(lead, words, columns)
+  local out, line = {}, lead
   for word in words:gmatch("%S+") do
-    if #line + #word > columns and #line > indent then
+    if #line + #word > columns and #line > #lead then
       out[#out + 1] = line:gsub("%s+$", "")
-      line = string.rep(" ", indent)
+      line = string.rep(" ", #lead)
     end
     line = line .. word .. " "
   end
@@ -127,14 +126,15 @@ local rows = {
 return function()
   local f = dlrepl._facts()
   local columns = math.min(WIDTH, dlrepl._columns(io.stdout))
-  print(string.format("dlrepl %s, PyTorch %s's names; %d operations; C library %s", f.version,
-    torch.__version__, f.ops, f.libc))
+  print(wrap("", string.format("dlrepl %s, PyTorch %s's names; %d operations; C library %s",
+    f.version, torch.__version__, f.ops, f.libc), columns))
   local missing = 0
   for _, row in ipairs(rows) do
-    local mark, words = row[2](f)
+    local mark, words = row[2](f) -- ok; -- missing but needless; !! wants doing
     if mark == "!!" then missing = missing + 1 end
-    print(wrap(mark, row[1], words, columns))
+    print(wrap(string.format("%-2s %-11s ", mark, row[1]), words, columns))
   end
-  print(missing == 0 and "Nothing that is needed is missing. (-- marks what would be nice.)"
-    or "Lines with !! want doing.")
+  print(wrap("", missing == 0
+    and "Nothing that is needed is missing. (-- marks what would be nice.)"
+    or "Lines with !! want doing.", columns))
 end

@@ -9,9 +9,10 @@ void dl_describe_open(lua_State *L, int dlrepl);
 
 static void push_row(lua_State *L, dl_opid op) {
   static const char *const grads[] = {"no", "yes"};
+  bool grad = dl_ops[op].grad != NULL || dl_ops[op].kind == DL_COMPOSITE; /* that of its steps */
   const struct { const char *key, *text; } fields[] = {
     {"id", dl_ops[op].id}, {"where", dl_ops[op].where}, {"schema", dl_ops[op].schema_text},
-    {"help", dl_ops[op].help}, {"grad", grads[dl_ops[op].grad != NULL]}};
+    {"help", dl_ops[op].help}, {"grad", grads[grad]}};
   lua_createtable(L, 0, 5);
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
     lua_pushstring(L, fields[i].text);

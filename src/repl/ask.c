@@ -96,13 +96,30 @@ static void push_help(lua_State *L, const char *name) {
   lua_remove(L, -2);
 }
 
+static int l_path(lua_State *L) {
+  size_t n;
+  const char *path = lua_tolstring(L, 1, &n);
+  if (!n || !dl_path_push(L, path, n)) lua_pushnil(L);
+  return 1;
+}
+
+/* Push the value of the path at idx, nil where it is unknown or a module of ours does not load. */
+static void push_value(lua_State *L, int idx) {
+  idx = lua_absindex(L, idx);
+  lua_pushcfunction(L, l_path);
+  lua_pushvalue(L, idx);
+  if (lua_pcall(L, 1, 1, 0) == LUA_OK) return;
+  lua_pop(L, 1);
+  lua_pushnil(L);
+}
+
 static int l_inspect(lua_State *L) {
   question *q = lua_touserdata(L, 1);
   size_t at, n = dl_complete_path(q->text, strlen(q->text), q->len, &at);
   if (!n) return lua_pushnil(L), 1;
   push_help(L, "inspect");
   lua_pushlstring(L, q->text + at, n);
-  if (!dl_path_push(L, q->text + at, n)) lua_pushnil(L);
+  push_value(L, -1);
   lua_pushinteger(L, q->detail);
   lua_pushinteger(L, q->columns);
   lua_call(L, 4, 1);
@@ -121,11 +138,9 @@ char *dl_session_inspect(const char *text, size_t cursor, int detail, int column
 
 /* help.show(path, value): upvalue 1 is the path */
 static int l_show(lua_State *L) {
-  size_t n;
-  const char *path = lua_tolstring(L, lua_upvalueindex(1), &n);
   push_help(L, "show");
   lua_pushvalue(L, lua_upvalueindex(1));
-  if (!n || !dl_path_push(L, path, n)) lua_pushnil(L);
+  push_value(L, -1);
   lua_call(L, 2, 0);
   return 0;
 }
@@ -142,6 +157,7 @@ bool dl_ask_push(lua_State *L, const char *text, size_t len) {
   while (len && *text == '?') text++, len--;
   while (len && text[len - 1] == '?') len--;
   while (len && isspace((unsigned char)*text)) text++, len--;
+  while (len && isspace((unsigned char)text[len - 1])) len--;
   lua_pushlstring(L, text, len);
   lua_pushcclosure(L, l_show, 1);
   return true;

@@ -37,6 +37,7 @@ local function layer(name, params, def, base)
     if init then return init(self, table.unpack(values, 1, #names)) end
   end
   class.forward = def.forward
+  class.__signature = params -- for help
   local template = def.repr
   if type(template) == "function" then class.extra_repr = template
   elseif template then

@@ -1,0 +1,119 @@
+-- page.lua -- a help entry as a page of plain text
+--
+-- INVARIANT  No line is longer than `columns`, except what an example prints.
+-- MUST NOT   look entries up.
+
+local python = require "dlrepl.help.python"
+
+local M = {}
+local LABEL = 11  -- columns of "signature  "
+local NARROW = 60 -- below that the labels stand on lines of their own
+
+local function len(text) return utf8.len(text) or #text end
+
+-- Text wrapped to lines of `room` columns; later lines are indented by `hang`. A word that is too
+-- long by itself is cut.
+local function wrap(text, room, hang)
+  local lines, line = {}, ""
+  local function start(word)
+    line = (#lines > 0 and string.rep(" ", hang) or "") .. word
+    while len(line) > room do
+      local cut = utf8.offset(line, room + 1)
+      lines[#lines + 1] = line:sub(1, cut - 1)
+      line = string.rep(" ", hang) .. line:sub(cut)
+    end
+  end
+  for word in text:gmatch("%S+") do
+    if line == "" then start(word)
+    elseif len(line) + 1 + len(word) <= room then line = line .. " " .. word
+    else
+      lines[#lines + 1] = line
+      start(word)
+    end
+  end
+  if line ~= "" then lines[#lines + 1] = line end
+  return lines
+end
+
+-- Add a labelled block of lines.
+local function block(out, label, lines, columns)
+  local narrow = columns < NARROW
+  if narrow then out[#out + 1] = label end
+  for i, line in ipairs(lines) do
+    local lead = narrow and "  " or i == 1 and label .. string.rep(" ", LABEL - #label)
+      or string.rep(" ", LABEL)
+    out[#out + 1] = lead .. line
+  end
+end
+
+local function room_of(columns) return columns - (columns < NARROW and 2 or LABEL) end
+
+local function text_block(out, label, text, columns, hang)
+  if text then block(out, label, wrap(text, room_of(columns), hang or 0), columns) end
+end
+
+local function example_lines(entry, columns)
+  local lines = {}
+  for _, step in ipairs(entry.example) do
+    for i, line in ipairs(wrap(step.code, room_of(columns) - 2, 2)) do
+      lines[#lines + 1] = (i == 1 and "> " or "  ") .. line
+    end
+    for _, printed in ipairs(step.prints) do lines[#lines + 1] = printed end
+  end
+  return lines
+end
+
+-- The example in Python's spelling, where it differs and can be said.
+local function python_lines(entry, columns)
+  if entry.py then return wrap(entry.py, room_of(columns), 4) end
+  local lines, differs = {}, false
+  for _, step in ipairs(entry.example) do
+    local line = python.line(step.code)
+    if not line then return {} end
+    differs = differs or line ~= step.code
+    for _, part in ipairs(wrap(line, room_of(columns), 4)) do lines[#lines + 1] = part end
+  end
+  return differs and lines or {}
+end
+
+-- "keepdim=False, dtype=None": what the signatures say after `=`.
+local function defaults(signatures)
+  local seen, parts = {}, {}
+  for _, sig in ipairs(signatures) do
+    local inside = (sig:match("%((.*)%)") or ""):gsub("%b()", "")
+    for name, value in inside:gmatch("([%w_]+)=([^,]+)") do
+      if not seen[name] then parts[#parts + 1] = name .. "=" .. value end
+      seen[name] = true
+    end
+  end
+  return parts[1] and table.concat(parts, ", ")
+end
+
+-- text(found, detail, columns). found: {title =, signatures = list, entry =, help =, note =,
+-- grad =}
+function M.text(found, detail, columns)
+  local entry, out = found.entry, {}
+  for _, line in ipairs(wrap(found.title, columns, 2)) do out[#out + 1] = line end
+  for _, line in ipairs(wrap(found.help or "", columns - 2, 0)) do out[#out + 1] = "  " .. line end
+  if found.note then
+    for _, line in ipairs(wrap(found.note, columns - 2, 0)) do out[#out + 1] = "  " .. line end
+  end
+  local lines = {}
+  for _, sig in ipairs(found.signatures) do
+    for _, line in ipairs(wrap(sig, room_of(columns), 4)) do lines[#lines + 1] = line end
+  end
+  out[#out + 1] = ""
+  if #lines > 0 then block(out, "signature", lines, columns) end
+  if detail == 0 or not entry then return table.concat(out, "\n") end
+  text_block(out, "shapes", entry.shapes ~= "none" and entry.shapes, columns)
+  text_block(out, "defaults", defaults(found.signatures), columns)
+  text_block(out, "raises", entry.raises, columns)
+  text_block(out, "gradient", found.grad, columns)
+  block(out, "example", example_lines(entry, columns), columns)
+  local translated = python_lines(entry, columns)
+  if #translated > 0 then block(out, "PyTorch", translated, columns) end
+  return table.concat(out, "\n")
+end
+
+M.wrap = wrap
+return M
