@@ -140,14 +140,21 @@ bench: $(BIN)
 	python3 tests/bench/run.py
 
 docs: $(BIN)
-	./$(BIN) docs/make_ops.lua src/op/ops.def >docs/ops.md.new
-	mv docs/ops.md.new docs/ops.md
+	mkdir -p docs/completion docs/annotations
+	./$(BIN) docs/make/all.lua docs
 
 SHARE   := $(DESTDIR)$(PREFIX)/share/dlrepl
+MANDIR  := $(DESTDIR)$(PREFIX)/share/man/man1
+BASHDIR := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+ZSHDIR  := $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 install: $(BIN)
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(SHARE)"
 	install -m 755 $(BIN) "$(DESTDIR)$(PREFIX)/bin/dlrepl"
 	cp -R lua lessons docs README.md LICENSE "$(SHARE)/"
+	install -d "$(MANDIR)" "$(BASHDIR)" "$(ZSHDIR)"
+	install -m 644 docs/dlrepl.1 "$(MANDIR)/dlrepl.1"
+	install -m 644 docs/completion/dlrepl.bash "$(BASHDIR)/dlrepl"
+	install -m 644 docs/completion/_dlrepl "$(ZSHDIR)/_dlrepl"
 
 # tests.mk adds its own sets to TEST_SETS
 TEST_SETS := test-style test-c test-lua test-cli

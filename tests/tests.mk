@@ -4,6 +4,7 @@
 #   make test-lua    Lua tests through ./dlrepl
 #   make test-style  size caps, line width, layers
 #   make test-fuzz   random calls, refused allocations, a forced collector (FULL=1: all of them)
+#   make test-clang  clang's warnings
 #   make test-asan   a sample of all of these in a build with ASan and UBSan
 #
 # A C test is tests/c/<area>_<what>.c with a main(); a Lua test is tests/lua/<area>_<what>.lua.
@@ -64,11 +65,22 @@ test-asan:
 	$(ASAN_ENV) $(PROVE) --exec build-asan/dlrepl tests/fuzz/calls.lua :: \
 	  $(if $(FULL),100000,3000) 2
 
-TEST_SETS += test-fuzz test-asan
+# The second compiler's opinion, where it is installed: no code is made, warnings are errors.
+CLANG     := $(shell command -v clang 2>/dev/null)
+CLANG_OPT := -fsyntax-only -Werror -fopenmp $(filter-out -MMD -MP -Werror,$(BASE)) $(LUA_CFLAGS)
+test-clang:
+ifneq ($(CLANG),)
+	$(CLANG) $(CLANG_OPT) $(ENGINE) $(ONCE) $(FRONT)
+	$(CLANG) $(CLANG_OPT) $(KFLAGS) $(ISA_v3) -DDL_ISA=v3 -DDL_ISA_v3=1 $(KERN)
+else
+	@echo "# no clang here: its warnings are not checked"
+endif
+
+TEST_SETS += test-clang test-fuzz test-asan
 
 test-style:
 	$(PROVE) tests/style.t
 
 -include $(TEST_BIN:=.d) $(BUILD)/tests/c/tap.d $(BUILD)/tests/c/recipe.d
 
-.PHONY: test-c test-c-build test-lua test-style test-fuzz test-asan
+.PHONY: test-c test-c-build test-lua test-style test-clang test-fuzz test-asan

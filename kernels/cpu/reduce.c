@@ -12,8 +12,7 @@ enum {
   CHUNK = 65536    /* elements of one output folded by one piece of work */
 };
 
-/* ---- the plan
- * ------------------------------------------------------------------------------------- */
+/* ---- the plan -------------------------------------------------------------------------------- */
 static void push(int *n, int64_t *size, int64_t *stride, int64_t sz, int64_t st) {
   if (sz == 1) return;
   if (*n && stride[*n - 1] == sz * st) {
@@ -65,8 +64,7 @@ void DL_K(dl_reduce_store)(const red_job *j, int o, int from, const void *v, int
   dl_convert(out->dtype, out->data + k * (int64_t)dl_dtypes[out->dtype].size, 1, from, v, 1, n);
 }
 
-/* ---- walking
- * ------------------------------------------------------------------------------------------ */
+/* ---- walking --------------------------------------------------------------------------------- */
 static int64_t offset_of(int n, const int64_t *size, const int64_t *stride, int64_t at) {
   int64_t off = 0;
   for (int d = n - 1; d >= 0; d--) {
@@ -125,8 +123,7 @@ static void fold_cols(const red_job *j, void *a, void *b, int64_t base, int64_t 
   }
 }
 
-/* ---- pieces of work: (block of outputs, chunk of the reduced elements)
- * ------------------------------------- */
+/* ---- pieces of work: (block of outputs, chunk of the reduced elements) ----------------------- */
 static int64_t inner_kept(const red_job *j) { return j->nk ? j->ksize[j->nk - 1] : 1; }
 
 static int64_t blocks_in_row(const red_job *j) {

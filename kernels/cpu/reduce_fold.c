@@ -11,8 +11,7 @@
 #include <float.h>
 #include <math.h>
 
-/* ---- one number a state
- * ------------------------------------------------------------------------------- */
+/* ---- one number a state ---------------------------------------------------------------------- */
 /* STEP(acc, x): the state after element x; JOIN(acc, more): after the elements of another state */
 #define FOLD(name, T, A, FIRST, STEP, JOIN)                                         \
   static void name##_start(void *a, void *b, int64_t n) {                           \
@@ -121,8 +120,7 @@ KERNEL(amin, min_folds)
 KERNEL(all, all_folds)
 KERNEL(any, any_folds)
 
-/* ---- norms, in double
- * --------------------------------------------------------------------------------------- */
+/* ---- norms, in double ------------------------------------------------------------------------ */
 #define ABS(x) dl_abs64((double)(x))
 #define SQUARES(s, x) ((s) + (double)(x) * (double)(x))
 #define SIZES(s, x) ((s) + ABS(x))
@@ -161,8 +159,7 @@ DL_KERNEL(norm) {
   return DL_K(dl_reduce)(c, &norm_folds[slot(c->compute)][form], c->compute, p);
 }
 
-/* ---- variance: a = mean, b = sum of squared distances from it, in double (Chan's merge)
- * ------------------------- */
+/* ---- variance: a = mean, b = sum of squared distances from it, in double (Chan's merge) ------ */
 static void var_start(void *a, void *b, int64_t n) {
   double *mean = a, *m2 = b;
   for (int64_t i = 0; i < n; i++) mean[i] = m2[i] = 0.0;
@@ -254,8 +251,7 @@ static double correction(const dl_kcall *c) {
 DL_KERNEL(var) { return DL_K(dl_reduce)(c, &var_folds[slot(c->compute)], c->compute, correction(c)); }
 DL_KERNEL(std) { return DL_K(dl_reduce)(c, &std_folds[slot(c->compute)], c->compute, correction(c)); }
 
-/* ---- where the extreme is: a = value, b = index
- * --------------------------------------------------------------------- */
+/* ---- where the extreme is: a = value, b = index ---------------------------------------------- */
 enum { ARG_TILE = 2048 };
 /* BETTER(x, s): x beats the state s; the first nan beats everything */
 #define OVER(x, s) ((int)((x) > (s)) | ((int)((x) != (x)) & ((s) == (s))))

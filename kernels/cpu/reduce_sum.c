@@ -168,8 +168,7 @@ CASCADE(f64, double, double, LOAD_1)
 FLOAT_SUM(f32, float, v8f, v8f, 8)
 FLOAT_SUM(f64, double, v4d, v4d, 4)
 
-/* ---- integers: any order gives the same
- * --------------------------------------------------------------------- */
+/* ---- integers: any order gives the same ------------------------------------------------------ */
 static void sum_start_i64(void *a, void *b, int64_t n) { memset(a, 0, (size_t)n * 8); }
 static void sum_row_i64(const red_job *j, void *a, void *b, const void *v, int64_t stride,
                         int64_t n, int64_t at, int64_t done) {
@@ -192,8 +191,7 @@ static void sum_merge_i64(void *a, void *b, const void *a2, const void *b2, int6
   *(uint64_t *)a += *(const uint64_t *)a2;
 }
 
-/* ---- results: par is 1 for a sum, the number of elements for a mean
- * ---------------------------------------- */
+/* ---- results: par is 1 for a sum, the number of elements for a mean -------------------------- */
 static void finish_sum_f32(const red_job *j, const void *a, const void *b, int64_t k, int64_t n) {
   const float *s = a, by = (float)j->par;
   for (int64_t i = 0; i < n; i++) {

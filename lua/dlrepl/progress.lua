@@ -8,8 +8,8 @@
 -- bar of an inner loop stands below that of the outer one and is wiped when it ends.
 -- Elsewhere (a file, a pipe): a few plain lines for each outer loop, so that logs stay readable.
 --
--- INVARIANT  Values pass through unchanged; every `for` loop over the bar starts anew. On a terminal
---            the cursor rests on the line of the outermost open bar.
+-- INVARIANT  Values pass through unchanged; every `for` loop over the bar starts anew. On a
+--            terminal the cursor rests on the line of the outermost open bar.
 -- MUST NOT   write more often than the clock allows, however fast the loop is.
 
 local core = require "dlrepl.core"
@@ -91,7 +91,8 @@ local function line(self, columns)
     local done = total > 0 and self.n / total or 1
     local left = rate > 0 and (total - self.n) / rate or math.huge
     head = head .. string.format("%3d%%", math.floor(done * 100))
-    tail = string.format(" %s/%s  %s<%s", number(self.n), number(total), duration(elapsed), duration(left)) .. tail
+    tail = string.format(" %s/%s  %s<%s", number(self.n), number(total), duration(elapsed),
+                         duration(left)) .. tail
     share = columns and bar_text(done, columns - length(head) - length(tail) - 3) or ""
   else
     tail = string.format("%s %s  %s", number(self.n), self.unit, duration(elapsed)) .. tail

@@ -87,6 +87,19 @@ static int l_lazy(lua_State *L) {
   return no_attribute(L, module, 1, key);
 }
 
+/* A module that is loaded in parts has __dl_more(name), which loads the part of a name, or all for a
+ * name that no part has; "_" asks for all. Then push table[key]; false if it is still missing. */
+static bool load_more(lua_State *L) {
+  const char *key = lua_tostring(L, 2);
+  if (key[0] == '_' && key[1]) return false;
+  lua_pushliteral(L, "__dl_more");
+  if (lua_rawget(L, 1) != LUA_TFUNCTION) return lua_pop(L, 1), false;
+  lua_pushvalue(L, 2);
+  lua_call(L, 1, 0);
+  lua_pushvalue(L, 2);
+  return lua_rawget(L, 1) != LUA_TNIL;
+}
+
 /* The first missing name of nn or F loads the module that fills the table. */
 static int l_fill(lua_State *L) {
   const char *module = lua_tostring(L, lua_upvalueindex(1));
@@ -102,6 +115,8 @@ static int l_fill(lua_State *L) {
     lua_pushvalue(L, 2);
     if (lua_rawget(L, 1) != LUA_TNIL) return 1;
   }
+  lua_settop(L, 2);
+  if (load_more(L)) return 1;
   if (*key == '_') return 0;
   return no_attribute(L, module, 1, key);
 }

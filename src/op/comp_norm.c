@@ -61,8 +61,7 @@ DL_COMP(rms_norm) {
   return dl_ex_return(e, y, out);
 }
 
-/* ---- group_norm: (N, C, *) as N * groups rows
- * ------------------------------------------------------ */
+/* ---- group_norm: (N, C, *) as N * groups rows ------------------------------------------------ */
 static dl_status affine_fits(const dl_tensor *t, const char *name, const dl_tensor *x) {
   char a[160], b[160];
   if (!t || (t->ndim == 1 && t->size[0] == x->size[1])) return DL_OK;
@@ -118,8 +117,7 @@ DL_COMP(group_norm) {
   return dl_ex_return(e, y, out);
 }
 
-/* ---- norms along a dim
- * -------------------------------------------------------------------------------- */
+/* ---- norms along a dim ----------------------------------------------------------------------- */
 DL_COMP(normalize) {
   dl_tensor *size = EX(e, norm, arg[0], arg[1], L(&arg[2].i, 1), B(true));
   return dl_ex_return(e, EX(e, div, arg[0], T(EX(e, clamp_min, T(size), arg[3]))), out);

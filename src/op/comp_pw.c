@@ -72,8 +72,7 @@ DL_COMP(glu) {
   return dl_ex_return(e, EX(e, mul, T(a), T(EX(e, sigmoid, T(b)))), out);
 }
 
-/* ---- reductions
- * ---------------------------------------------------------------------------------- */
+/* ---- reductions ------------------------------------------------------------------------------ */
 DL_COMP(max_other) { return dl_ex_return(e, EX(e, maximum, arg[0], arg[1]), out); }
 DL_COMP(min_other) { return dl_ex_return(e, EX(e, minimum, arg[0], arg[1]), out); }
 

@@ -194,8 +194,7 @@ dl_status dl_rule_pw_lerp(dl_call *c) {
   return shaped(c, d);
 }
 
-/* ---- choosing
- * ------------------------------------------------------------------------------------- */
+/* ---- choosing -------------------------------------------------------------------------------- */
 dl_status dl_rule_pw_clamp(dl_call *c) {
   if (!c->in[1] && !c->num[1] && !c->in[2] && !c->num[2])
     return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
@@ -252,8 +251,7 @@ dl_status dl_rule_pw_masked_fill(dl_call *c) {
   return shaped(c, d);
 }
 
-/* ---- tests and bits
- * ---------------------------------------------------------------------------------- */
+/* ---- tests and bits -------------------------------------------------------------------------- */
 dl_status dl_rule_pw_cmp(dl_call *c) {
   dl_dtype d = dl_result_type(c);
   if (op_of(c) == DL_OP_isclose && c->in[0]->dtype != c->in[1]->dtype)
@@ -266,8 +264,7 @@ dl_status dl_rule_pw_cmp(dl_call *c) {
 
 dl_status dl_rule_pw_bits(dl_call *c) { return shaped(c, dl_result_type(c)); }
 
-/* ---- activations
- * ---------------------------------------------------------------------------------------- */
+/* ---- activations ----------------------------------------------------------------------------- */
 dl_status dl_rule_pw_relu(dl_call *c) {
   if (c->in[0]->dtype == DL_BOOL)
     return dl_fail(DL_NotImplementedError, DL_E_DTYPE, "Boolean inputs not supported for relu");

@@ -53,8 +53,7 @@ static bool given_dtype(const dl_call *c, dl_dtype *d) {
   return true;
 }
 
-/* ---- sums
- * ------------------------------------------------------------------------------------------ */
+/* ---- sums ------------------------------------------------------------------------------------ */
 dl_status dl_rule_reduce_sum(dl_call *c) {
   dl_dtype x = (dl_dtype)c->in[0]->dtype, d = dl_dtype_is_float(x) ? x : DL_I64;
   given_dtype(c, &d);
@@ -78,8 +77,7 @@ dl_status dl_rule_reduce_mean(dl_call *c) {
   return reduced(c, d);
 }
 
-/* ---- extremes: an empty set has none
- * ------------------------------------------------------------------- */
+/* ---- extremes: an empty set has none --------------------------------------------------------- */
 static dl_status some_elements(const dl_call *c, dl_class whole_class, const char *advice) {
   const dl_tensor *x = c->in[0];
   const char *name = where(c)->name;
@@ -124,8 +122,7 @@ dl_status dl_rule_reduce_bool(dl_call *c) {
   return reduced(c, d == DL_U8 ? DL_U8 : DL_BOOL);
 }
 
-/* ---- variance and norms
- * ------------------------------------------------------------------------------------ */
+/* ---- variance and norms ---------------------------------------------------------------------- */
 static double reduced_count(const dl_call *c) {
   double n = 1;
   for (int d = 0; d < c->in[0]->ndim; d++)
@@ -185,8 +182,7 @@ dl_status dl_rule_reduce_norm(dl_call *c) {
   return norm_of_some(c, dl_arg_given(&c->arg[1]) ? dl_arg_f(&c->arg[1]) : 2.0);
 }
 
-/* ---- along a dim: the shape stays
- * ------------------------------------------------------------------------------ */
+/* ---- along a dim: the shape stays ------------------------------------------------------------ */
 dl_status dl_rule_scan(dl_call *c) {
   const dl_tensor *x = c->in[0];
   dl_dtype d = dl_dtype_is_float((dl_dtype)x->dtype) ? (dl_dtype)x->dtype : DL_I64;
@@ -216,6 +212,22 @@ dl_status dl_rule_softmax(dl_call *c) {
   return DL_OK;
 }
 
+dl_status dl_rule_same_as_0(dl_call *c);
+
+/* grad and output have one shape; dim is one of theirs. */
+dl_status dl_rule_softmax_bwd(dl_call *c) {
+  const dl_tensor *g = c->in[0], *y = c->in[1];
+  int dim;
+  DL_TRY(dl_wrap_dim(dl_arg_i(&c->arg[2]), g->ndim, &dim));
+  if (!dl_sizes_equal(g->ndim, g->size, y->ndim, y->size)) {
+    char a[160], b[160];
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "Expected grad of size %s, but got %s",
+                   dl_sizes_str(y->ndim, y->size, a, sizeof a),
+                   dl_sizes_str(g->ndim, g->size, b, sizeof b));
+  }
+  return dl_rule_same_as_0(c);
+}
+
 /* Contiguous kernels of this rule compute in floats alone. */
 dl_status dl_rule_same_as_0(dl_call *c) {
   dl_dtype d = (dl_dtype)c->in[0]->dtype;
@@ -228,8 +240,7 @@ dl_status dl_rule_same_as_0(dl_call *c) {
   return DL_OK;
 }
 
-/* ---- layer_norm: (*, normalized_shape)
- * --------------------------------------------------------------------------- */
+/* ---- layer_norm: (*, normalized_shape) ------------------------------------------------------- */
 static dl_status same_shape(const dl_tensor *t, const char *name, const dl_arg *shape) {
   char a[160], b[160];
   if (!t || dl_sizes_equal(t->ndim, t->size, shape->n, shape->is)) return DL_OK;

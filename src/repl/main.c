@@ -35,14 +35,9 @@ typedef struct options {
 static const char usage[] =
     "usage: dlrepl [options] [FILE [ARGS]]\n"
     "\n"
-    "  FILE ARGS   run a program; its arguments are in the table `arg` and in ...\n"
-    "  -           run what standard input says\n"
-    "  doctor      say what this machine has and what is missing\n"
-    "  -e CODE     run CODE (may be given several times)\n"
-    "  -i          open the prompt afterwards\n"
-    "  --plain     no colours, no pager (so does TERM=dumb; NO_COLOR=1: no colours)\n"
-    "  --version   print the version\n"
-    "  --help      print this\n"
+#define DL_OPTION(form, text) "  " form "  " text "\n"
+#include "repl/options.def"
+#undef DL_OPTION
     "\n"
     "Without FILE and -e: the prompt, or standard input where it is no terminal.\n"
     "DLREPL_READLINE=0 in the environment turns line editing off.\n";

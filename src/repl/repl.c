@@ -16,6 +16,7 @@
 
 #include "repl/history.h"
 #include "repl/line.h"
+#include "repl/magic.h"
 #include "repl/session.h"
 #include "repl/tab.h"
 #include "repl/term.h"
@@ -78,6 +79,10 @@ static bool run_text(const char *text, size_t len) {
   if (o.how == DL_ENDED_INTERRUPT) stopped_at = now_ms();
   if (o.how == DL_ENDED_OK && o.n > 0) dl_session_show(o.n, dl_term_columns(), &o);
   dl_session_report(&o);
+  dl_magic_note_line(text, len);
+  char *next = dl_magic_take_next();
+  if (next) dl_line_begin_with(next);
+  free(next);
   return o.how == DL_ENDED_OK;
 }
 

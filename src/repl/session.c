@@ -21,6 +21,7 @@
 #include "repl/hints.h"
 #include "repl/interrupt.h"
 #include "repl/locals.h"
+#include "repl/magic.h"
 #include "repl/show.h"
 #include "repl/slips.h"
 #include "repl/term.h"
@@ -127,6 +128,12 @@ static int compile(lua_State *l) {
 }
 
 dl_text dl_session_check(const char *text, size_t len, const char *name) {
+  const char *code;
+  if (dl_magic_is(text, len, &code)) {
+    if (!code) return DL_TEXT_COMPLETE;
+    len -= (size_t)(code - text);
+    text = code;
+  }
   request r = {.text = text, .len = len, .name = name};
   if (dl_ask_push(L, text, len)) return lua_pop(L, 1), DL_TEXT_COMPLETE;
   lua_pushcfunction(L, compile);
@@ -153,6 +160,11 @@ static bool is_known(const char *name, size_t n) {
 
 void dl_session_line(const char *text, size_t len, const char *name, dl_outcome *o) {
   request r = {.text = text, .len = len, .name = name};
+  const char *code;
+  if (dl_magic_is(text, len, &code)) {
+    dl_magic_run(text, len, o);
+    return;
+  }
   begin(o);
   if (dl_ask_push(L, text, len)) {
     run(0, o);
@@ -199,6 +211,11 @@ void dl_session_file(const char *file, int nargs, dl_outcome *o) {
   fail(o, status, false);
   failed_text = NULL;
   free(text);
+}
+
+void dl_session_call(int nargs, dl_outcome *o) {
+  begin(o);
+  run(nargs, o);
 }
 
 /* Print the arguments, the first is the columns; `_` becomes the first value that is not nil. */
@@ -288,6 +305,7 @@ static int open_all(lua_State *l) {
   dl_bind_open(l);
   dl_doctor_open(l);
   dl_ask_open(l);
+  dl_magic_open(l);
   return 0;
 }
 

@@ -43,6 +43,8 @@ dl_text dl_session_check(const char *text, size_t len, const char *name);
 void dl_session_line(const char *text, size_t len, const char *name, dl_outcome *o);
 /* A program, with n arguments on top of the stack (popped). file NULL: read standard input. */
 void dl_session_file(const char *file, int nargs, dl_outcome *o);
+/* A function of ours with its n arguments on top of the stack, run as a line is. */
+void dl_session_call(int nargs, dl_outcome *o);
 /* Print the n values on top of the stack as the prompt does, set `_`, pop them. The outcome is the
  * line's; its notes are kept. */
 void dl_session_show(int n, int columns, dl_outcome *o);
@@ -52,7 +54,7 @@ void dl_session_report(const dl_outcome *o);
 /* ---- questions: nothing of the user's runs ------------------------------------------------- */
 typedef struct dl_candidate {
   char *text;
-  char kind[12];        /* function method class property field parameter … */
+  char kind[12];        /* function method class module property field parameter local word file */
 } dl_candidate;
 typedef struct dl_candidates {
   size_t start;         /* they replace text[start .. cursor) */

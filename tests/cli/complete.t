@@ -58,7 +58,7 @@ SKIP: {
     $t->send("local kept = torch.ones(2, 3)\n");
     $t->wait_for(qr/> /);
     $t->send("kep\t:nume\t()\n");
-    ok(defined $t->wait_for(qr/numel\(\).*?[\r\n]6\r?\n/s), 'a local of the session and its method');
+    ok(defined $t->wait_for(qr/numel\(\).*?[\r\n]6\r?\n/s), 'a local and its method');
     $t->wait_for(qr/> /);
     $t->send("kept.sha\t\n");
     ok(defined $t->wait_for(qr/torch\.Size\(\[2, 3\]\)/), 'a property');

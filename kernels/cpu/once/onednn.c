@@ -320,6 +320,11 @@ static int64_t cut(int64_t n, int64_t i, int64_t parts) {
   return i == parts ? n : n * i / parts / CELL * CELL;
 }
 
+static int64_t parts(int64_t n, int64_t most) {
+  int64_t whole = n / CELL ? n / CELL : 1;
+  return whole < most ? whole : most;
+}
+
 static void cells_run(void *ctx, int64_t lo, int64_t hi) {
   grid *g = ctx;
   int threads = omp_get_max_threads();
@@ -349,9 +354,8 @@ bool dl_onednn_sgemm(int64_t m, int64_t n, int64_t k, float alpha, const float *
   grid g = {m, n, k, lda, ldb, crs, 1, 1, a, b, c, alpha, beta, ta, tb, false};
   int64_t threads = m * n * k < PARALLEL_WORK ? 1 : dl_threads();
   int64_t *first = m >= n ? &g.down : &g.across, *second = m >= n ? &g.across : &g.down;
-  int64_t longer = m >= n ? m : n, shorter = m >= n ? n : m;
-  *first = longer / CELL < threads ? longer / CELL + (longer < CELL) : threads;
-  *second = shorter / CELL < threads / *first ? shorter / CELL + (shorter < CELL) : threads / *first;
+  *first = parts(m >= n ? m : n, threads);
+  *second = parts(m >= n ? n : m, threads / *first);
   dl_parallel_whole(g.down * g.across, 1, cells_run, &g);
   return !g.failed;
 }

@@ -5,7 +5,7 @@
 local core = require "dlrepl.core"
 local layer = require "torch.nn.layer"
 local repr = require "dlrepl.pyrepr"
-local F = require "torch.nn.functional"
+local F = F -- of the binding; what it lacks is loaded by its first use
 
 local torch, raise = core.torch, core.raise
 local M = {}

@@ -7,7 +7,7 @@ local layer = require "torch.nn.layer"
 local init = require "torch.nn.init"
 local odict = require "dlrepl.odict"
 local repr = require "dlrepl.pyrepr"
-local F = require "torch.nn.functional"
+local F = F -- of the binding; what it lacks is loaded by its first use
 
 local torch, raise, parameter, None = core.torch, core.raise, core.parameter, core.None
 local linear, embedding = F.linear, F.embedding

@@ -4,7 +4,7 @@
 
 local core = require "dlrepl.core"
 local layer = require "torch.nn.layer"
-local F = require "torch.nn.functional"
+local F = F -- of the binding; what it lacks is loaded by its first use
 
 local None, raise = core.None, core.raise
 local M = {}

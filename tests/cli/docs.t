@@ -1,0 +1,40 @@
+#!/usr/bin/perl
+# docs.t -- generated pages: the committed ones are what `make docs` gives, and they are sound
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Cli;
+use File::Temp;
+use Test::More;
+
+my $dir = File::Temp->newdir;
+mkdir "$dir/$_" for qw(completion annotations);
+my $r = run({}, $DLREPL, 'docs/make/all.lua', "$dir");
+is($r->{status}, 0, 'make docs succeeds') or diag($r->{err});
+
+for my $page (qw(ops.md dlrepl.1 completion/dlrepl.bash completion/_dlrepl
+                 annotations/torch.lua annotations/nn.lua annotations/optim.lua)) {
+    ok(Cli::read_file("docs/$page") eq Cli::read_file("$dir/$page"), "docs/$page is what make docs gives")
+        or diag('run make docs and commit what it changes');
+}
+
+for my $page (qw(torch nn optim)) {
+    my $code = "assert(loadfile('docs/annotations/$page.lua'))";
+    is(run({}, $DLREPL, '-e', $code)->{status}, 0, "annotations/$page.lua is Lua");
+}
+
+my $help = run({}, $DLREPL, '--help')->{out};
+my $man = Cli::read_file('docs/dlrepl.1') =~ s/\\-/-/gr;
+for my $flag ($help =~ /^  (--?\w+)/mg) {
+    ok($man =~ /^\.BI? \Q$flag\E/m, "the man page has $flag");
+}
+
+SKIP: {
+    skip 'no bash here', 1 if system('bash -c true') != 0;
+    my $words = 'source docs/completion/dlrepl.bash; COMP_WORDS=(dlrepl --ver); COMP_CWORD=1; '
+        . '_dlrepl; echo "${COMPREPLY[@]}"';
+    is(run({}, 'bash', '-c', $words)->{out}, "--version\n", 'bash completes --ver');
+}
+
+done_testing();
