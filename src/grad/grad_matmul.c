@@ -6,9 +6,18 @@ static dl_tensor *times(dl_ex *e, dl_tensor *t, const dl_arg *by) {
   return dl_arg_f(by) == 1 ? t : EX(e, mul, T(t), *by);
 }
 
+/* Gradient x.T @ G of a right factor, input k. Where that was made by `.t()`, as a layer's weight
+ * is, its transpose is computed dense, so that the leaf takes it as it is. */
+static dl_tensor *right_factor(dl_gcall *g, int k, dl_tensor *x) {
+  const dl_node *from = g->node->edges[k].node;
+  bool turned = from->kind == DL_NODE_OP && from->op == DL_OP_t;
+  if (!turned) return EX(E, mm, T(EX(E, t, T(x))), T(G(0)));
+  return EX(E, t, T(EX(E, mm, T(EX(E, t, T(G(0)))), T(x))));
+}
+
 DL_GRAD(mm) {
   GIN(0, EX(E, mm, T(G(0)), T(EX(E, t, T(IN(1))))));
-  GIN(1, EX(E, mm, T(EX(E, t, T(IN(0)))), T(G(0))));
+  GIN(1, right_factor(g, 1, IN(0)));
   return DONE;
 }
 
@@ -16,7 +25,7 @@ DL_GRAD(addmm) {
   const dl_meta *self = META(0);
   GIN(0, dl_ex_sum_to(E, times(E, G(0), ARG(3)), self->ndim, self->size));
   GIN(1, times(E, EX(E, mm, T(G(0)), T(EX(E, t, T(IN(2))))), ARG(4)));
-  GIN(2, times(E, EX(E, mm, T(EX(E, t, T(IN(1)))), T(G(0))), ARG(4)));
+  GIN(2, times(E, right_factor(g, 2, IN(1)), ARG(4)));
   return DONE;
 }
 
