@@ -87,8 +87,8 @@ static int l_lazy(lua_State *L) {
   return no_attribute(L, module, 1, key);
 }
 
-/* A module that is loaded in parts has __dl_more(name), which loads the part of a name, or all for a
- * name that no part has; "_" asks for all. Then push table[key]; false if it is still missing. */
+/* A module that is loaded in parts has __dl_more(name), which loads the part of a name, or all for
+ * a name that no part has; "_" asks for all. Push table[key] then; false if it is still missing. */
 static bool load_more(lua_State *L) {
   const char *key = lua_tostring(L, 2);
   if (key[0] == '_' && key[1]) return false;

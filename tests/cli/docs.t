@@ -15,7 +15,8 @@ is($r->{status}, 0, 'make docs succeeds') or diag($r->{err});
 
 for my $page (qw(ops.md dlrepl.1 completion/dlrepl.bash completion/_dlrepl
                  annotations/torch.lua annotations/nn.lua annotations/optim.lua)) {
-    ok(Cli::read_file("docs/$page") eq Cli::read_file("$dir/$page"), "docs/$page is what make docs gives")
+    my $same = Cli::read_file("docs/$page") eq Cli::read_file("$dir/$page");
+    ok($same, "docs/$page is what make docs gives")
         or diag('run make docs and commit what it changes');
 }
 

@@ -76,9 +76,8 @@ local function text(v, step)
   return string.format("%." .. digits .. "f", v)
 end
 
--- Ticks inside the axis: {{value, text} …}, ascending, at most `most` of them (at least two).
-function M.ticks(axis, most)
-  most = math.max(most, 2)
+-- Ticks inside the axis at the steps that `most` of them need: {{value, text} …}, ascending.
+local function stepped(axis, most)
   local step = step_of(axis, most)
   if axis.whole then step = math.max(step, 1) end
   local list = {}
@@ -92,12 +91,22 @@ function M.ticks(axis, most)
     end
   end
   for i = 2, #list do
-    if list[i][2] == list[i - 1][2] then list = {} break end -- texts too short to tell them apart
+    if list[i][2] == list[i - 1][2] then return {} end -- texts too short to tell them apart
   end
-  if #list > 1 or (axis.whole and #list > 0) then return list end
-  local lo, hi = string.format("%.6g", axis.lo), string.format("%.6g", axis.hi)
-  if lo == hi then lo, hi = string.format("%.17g", axis.lo), string.format("%.17g", axis.hi) end
-  return {{axis.lo, lo}, {axis.hi, hi}}
+  return list
+end
+
+-- About `most` ticks, two at least unless a whole axis has but one; at worst the ends of the axis.
+function M.ticks(axis, most)
+  for _, times in ipairs {1, 2, 4} do
+    local list = stepped(axis, math.max(most, 2) * times)
+    if #list > 1 or (axis.whole and #list > 0) then return list end
+  end
+  for _, digits in ipairs {4, 6, 17} do
+    local form = "%." .. digits .. "g"
+    local lo, hi = string.format(form, axis.lo), string.format(form, axis.hi)
+    if lo ~= hi then return {{axis.lo, lo}, {axis.hi, hi}} end
+  end
 end
 
 return M
