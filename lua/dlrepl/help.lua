@@ -196,13 +196,11 @@ local function class_signature(name, value)
   return short .. "(" .. table.concat(parts, ", ") .. ")"
 end
 
+-- The class that an entry is about; only its own module is loaded.
 local function value_at(name)
-  local v = nil
-  for _, room in ipairs(rooms()) do
-    local key = name:match("^" .. room[1]:gsub("%.", "%%.") .. "%.([%w_]+)$")
-    if key then v = rawget(room[2], key) end
-  end
-  return v
+  local room, key = name:match("^(nn)%.(%u%w*)$")
+  if not room then room, key = name:match("^(optim)%.(%u%w*)$") end
+  return room and (room == "nn" and nn or optim)[key]
 end
 
 local function entry_page(name, entry)

@@ -15,6 +15,7 @@
 #include "repl/complete.h"
 #include "repl/lex.h"
 #include "repl/path.h"
+#include "repl/pytorch.h"
 #include "repl/session.h"
 
 typedef struct question {
@@ -163,7 +164,7 @@ bool dl_ask_push(lua_State *L, const char *text, size_t len) {
   return true;
 }
 
-/* ---- for tests in Lua ---------------------------------------------------------------------- */
+/* ---- for Lua ------------------------------------------------------------------------------ */
 
 /* _complete(text): the byte offset they replace from, a list of names, a table name -> kind */
 static int l_test_complete(lua_State *L) {
@@ -205,9 +206,20 @@ static int l_test_is_complete(lua_State *L) {
   return 1;
 }
 
+/* _pytorch(text): the PyTorch spelling of Lua text, for help pages */
+static int l_pytorch(lua_State *L) {
+  size_t len;
+  const char *text = luaL_checklstring(L, 1, &len);
+  char *s = dl_pytorch_spelling(text, len);
+  lua_pushstring(L, s);
+  free(s);
+  return 1;
+}
+
 void dl_ask_open(lua_State *L) {
   static const luaL_Reg fn[] = {{"_complete", l_test_complete}, {"_inspect", l_test_inspect},
-                                {"_is_complete", l_test_is_complete}, {NULL, NULL}};
+                                {"_is_complete", l_test_is_complete}, {"_pytorch", l_pytorch},
+                                {NULL, NULL}};
   lua_getglobal(L, "dlrepl");
   luaL_setfuncs(L, fn, 0);
   lua_pop(L, 1);

@@ -98,6 +98,10 @@ tap.ok(widest(100) <= 100, "pages fit into 100 columns")
 x = torch.ones(2, 3)
 tap.like(dlrepl._inspect("x:sum", 1, 80), "^torch.sum, x:sum\n", "x:sum is found by its value")
 tap.like(dlrepl._inspect("torch.max(x, {", 1, 80), "^torch.max", "inside a call: its function")
+tap.like(dlrepl._inspect("torch.matmul", 1, 80), "PyTorch +torch.tensor.* @ torch.tensor",
+         "a page has PyTorch's spelling where it differs")
+tap.like(dlrepl._inspect("torch.max", 1, 80), "PyTorch +values, indices = torch.tensor%(%[%[",
+         "that of the whole example")
 tap.like(dlrepl._inspect("x:abs_", 1, 80), "x:abs_ writes the result into x", "in-place forms")
 tap.is(dlrepl._inspect("torch.nonsense"), nil, "an unknown name has no page")
 tap.done()

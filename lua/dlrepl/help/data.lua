@@ -12,7 +12,8 @@ local M = {}
 local FILES = {"pointwise", "reduce", "make", "shape", "nnops", "tensor", "layers", "module",
                "rest"}
 local path = package.path:gsub("%.lua", ".txt")
-local entries, order
+local texts            -- of the files, by name; read together, taken apart one by one
+local entries, order = {}, {}
 
 local keys = {sig = true, help = true, shapes = true, raises = true, py = true}
 
@@ -41,24 +42,38 @@ local function read_line(line, state)
   end
 end
 
-local function load_all()
-  entries, order = {}, {}
+local function read_files()
+  texts = {}
   for _, name in ipairs(FILES) do
-    local file = package.searchpath("dlrepl.help." .. name, path)
-    local state = {common = {}}
-    for line in file and io.lines(file) or function() end do read_line(line, state) end
+    local where = package.searchpath("dlrepl.help." .. name, path)
+    local file = where and io.open(where, "rb")
+    texts[name] = file and "\n" .. file:read("a") or ""
+    if file then file:close() end
   end
+end
+
+local function take_apart(name)
+  local state = {common = {}}
+  for line in texts[name]:gmatch("[^\n]+") do read_line(line, state) end
+  texts[name] = nil
 end
 
 -- The entry of this very name, or nil.
 function M.get(name)
-  if not entries then load_all() end
+  if not texts then read_files() end
+  if entries[name] then return entries[name] end
+  for _, file in ipairs(FILES) do
+    if texts[file] and texts[file]:find("\n" .. name .. "\n", 1, true) then take_apart(file) end
+  end
   return entries[name]
 end
 
--- All names, in the files' order.
+-- All names.
 function M.names()
-  if not entries then load_all() end
+  if not texts then read_files() end
+  for _, file in ipairs(FILES) do
+    if texts[file] then take_apart(file) end
+  end
   return order
 end
 

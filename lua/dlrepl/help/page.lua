@@ -3,7 +3,7 @@
 -- INVARIANT  No line is longer than `columns`, except what an example prints.
 -- MUST NOT   look entries up.
 
-local python = require "dlrepl.help.python"
+local spelling = dlrepl._pytorch
 
 local M = {}
 local LABEL = 11  -- columns of "signature  "
@@ -63,17 +63,25 @@ local function example_lines(entry, columns)
   return lines
 end
 
+-- What PyTorch has no counterpart of.
+local own = {"dlrepl", "pcall", "math%.", "table%.unpack", "~= nil", " and .* or "}
+
 -- The example in Python's spelling, where it differs and can be said.
 local function python_lines(entry, columns)
-  if entry.py then return wrap(entry.py, room_of(columns), 4) end
-  local lines, differs = {}, false
-  for _, step in ipairs(entry.example) do
-    local line = python.line(step.code)
-    if not line then return {} end
-    differs = differs or line ~= step.code
-    for _, part in ipairs(wrap(line, room_of(columns), 4)) do lines[#lines + 1] = part end
+  local codes, lines, room = {}, {}, room_of(columns)
+  if entry.py then return wrap(entry.py, room, 4) end
+  for i, step in ipairs(entry.example) do codes[i] = step.code end
+  local text = table.concat(codes, "\n")
+  for _, pattern in ipairs(own) do
+    if text:find(pattern) then return {} end
   end
-  return differs and lines or {}
+  local python = spelling(text):gsub("%s+$", "")
+  if python == text then return {} end
+  for line in python:gmatch("[^\n]+") do
+    local lead = line:match("^ *")
+    for _, part in ipairs(wrap(line, room - #lead, 4)) do lines[#lines + 1] = lead .. part end
+  end
+  return lines
 end
 
 -- "keepdim=False, dtype=None": what the signatures say after `=`.
