@@ -223,8 +223,18 @@ local function source(self)
   end
 end
 
+-- The next step of an outer loop: inner loops are over, however they were left.
+local function close_inner(self)
+  local top = open[#open]
+  while top and top ~= self and top.looping and depth(self) do
+    top:close()
+    top = open[#open]
+  end
+end
+
 local function start(self)
   local step = source(self)
+  self.looping = true
   self:_begin()
   local function pass(first, ...)
     if first == nil then
@@ -235,7 +245,10 @@ local function start(self)
   end
   local begun = false
   return function()
-    if begun then self:update(1) end
+    if begun then
+      close_inner(self)
+      self:update(1)
+    end
     begun = true
     return pass(step())
   end
@@ -303,7 +316,9 @@ local function progress(iterable, ...)
     scale = o.scale or 1, out = o.out or io.stderr, values = {}, order = {}, n = 0,
   }, meta)
   self.terminal = o.terminal
-  if self.terminal == nil then self.terminal = is_terminal(self.out) end
+  if self.terminal == nil then
+    self.terminal = is_terminal(self.out) and os.getenv("TERM") ~= "dumb"
+  end
   return self, nil, nil, self
 end
 

@@ -15,8 +15,9 @@ static int l_clock(lua_State *L) {
   return 1;
 }
 
-/* live() -> tensors, graph nodes, bytes of tensor data and engine blocks that something still holds.
- * Hooks of a dead tensor wait in a queue and may hold tensors themselves, hence several rounds. */
+/* live() -> tensors, graph nodes, bytes of tensor data and engine blocks that something still
+ * holds. Hooks of a dead tensor wait in a queue and may hold tensors themselves, hence several
+ * rounds. */
 static int l_live(lua_State *L) {
   for (int round = 0; round < 3; round++) {
     lua_gc(L, LUA_GCCOLLECT);

@@ -333,7 +333,7 @@ static void add_files(lua_State *L, const names *o, const char *module) {
 }
 
 static void add_loader(lua_State *L, const names *o, int idx) {
-  static const char *const ours[] = {"doctor", "progress", "plot", "help"};
+  static const char *const ours[] = {"doctor", "progress", "plot", "show", "help"};
   raw_field(L, idx, "__dl_module");
   const char *module = lua_tostring(L, -1);
   if (!strcmp(module, "torch.nn") || !strcmp(module, "torch.nn.functional")) {

@@ -127,6 +127,15 @@ t.is(row, 2, "nested bars end on a new line")
 t.like(table.concat(screen(text:sub(1, (text:find("inner", 1, true)) + 40)), "\n", 1, 2),
        "^outer.*\ninner", "the inner bar stands below the outer one")
 text = written(true, function(o)
+  for _ in progress(3, o) do
+    local kept = progress(4, {out = o.out, terminal = true})
+    for _ in kept do break end
+  end
+end)
+rows, row = screen(text)
+t.is(row, 2, "inner bars that were left without being closed pile up nothing")
+t.is(table.concat(rows, "", 2), "", "and leave nothing behind")
+text = written(true, function(o)
   o.desc = "a description that goes on and on and on and on for longer than the line is wide"
   for _ in progress(2, o) do end
 end)
