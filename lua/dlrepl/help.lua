@@ -330,8 +330,7 @@ function M.parameters(value, path)
   local found = quick and {signatures = {quick}} or find(path, value)
   local names, seen = {}, {}
   for _, sig in ipairs(found and found.signatures or {}) do
-    local inside = (sig:match("%((.*)%)") or ""):gsub("%b()", "")
-    for part in inside:gmatch("[^,]+") do
+    for _, part in ipairs(page.parameters(sig)) do
       local name = part:gsub("=.*", ""):match("([%a_][%w_]*)%s*$")
       if name and not seen[name] and name ~= "self" then names[#names + 1] = name end
       seen[name or ""] = true

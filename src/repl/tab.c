@@ -19,6 +19,7 @@ static struct {
   int *append, *over;
   const char **breaks, **quotes;
   char **(**complete)(const char *, int, int);
+  int (*bind)(const char *variable, const char *value);
 } rl;
 
 static const char *before;
@@ -106,7 +107,8 @@ void dl_tab_open(void *lib) {
       {"rl_attempted_completion_over", &rl.over},
       {"rl_completer_word_break_characters", &rl.breaks},
       {"rl_completer_quote_characters", &rl.quotes},
-      {"rl_attempted_completion_function", &rl.complete}};
+      {"rl_attempted_completion_function", &rl.complete},
+      {"rl_variable_bind", &rl.bind}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     void *p = dlsym(lib, rows[i].name);
     if (!p) return;
@@ -114,5 +116,8 @@ void dl_tab_open(void *lib) {
   }
   *rl.breaks = " \t\n\"'`@$><=;|&{}()[].,:#+-*/^%~?";
   *rl.quotes = NULL;
+  rl.bind("completion-query-items", "-1"); /* a list is shown at once: no question, no pages */
+  rl.bind("page-completions", "off");
+  rl.bind("show-all-if-ambiguous", "on");
   *rl.complete = complete;
 }

@@ -48,7 +48,7 @@ $t->wait_for(qr/leaves.*?> /s);
 SKIP: {
     $t->send("1 + 1\n");
     $t->wait_for(qr/2\r?\n.*?> /s);
-    skip 'Readline is not installed', 12 unless -e "$ENV{XDG_DATA_HOME}/dlrepl/history";
+    skip 'Readline is not installed', 13 unless -e "$ENV{XDG_DATA_HOME}/dlrepl/history";
     $t->send("tor\t");
     ok(defined $t->wait_for(qr/tor\x07?ch/, 3), 'Tab completes what is sure');
     $t->send($CTRL_U);
@@ -74,8 +74,10 @@ SKIP: {
     $t->send("io.open('$TMP/some-d\t')\n");
     ok(defined $t->wait_for(qr/file \(0x/), 'a file name with a dash in it');
     $t->wait_for(qr/> /);
-    $t->send("kept:log\t\t");
-    ok(defined $t->wait_for(qr/log10.*logsumexp/s), 'twice Tab lists what could be');
+    $t->send("kept:log\t");
+    ok(defined $t->wait_for(qr/log10.*logsumexp/s), 'Tab lists what could be');
+    $t->send($CTRL_U . "kept:\t");
+    ok(defined $t->wait_for(qr/matmul.*zero_.*> /s), '... a long list too, without a question');
     $t->send($CTRL_U);
     $t->send("for i = 1, 1 do print(kept:sum(\n");
     $t->wait_for(qr/\.\.\. /);

@@ -98,6 +98,8 @@ tap.ok(widest(100) <= 100, "pages fit into 100 columns")
 x = torch.ones(2, 3)
 tap.like(dlrepl._inspect("x:sum", 1, 80), "^torch.sum, x:sum\n", "x:sum is found by its value")
 tap.like(dlrepl._inspect("torch.max(x, {", 1, 80), "^torch.max", "inside a call: its function")
+tap.like(dlrepl._inspect("torch.max", 1, 80), "defaults +keepdim=False\n", "defaults are told")
+tap.like(dlrepl._inspect("optim.Adam", 1, 99), "betas=%(0.9, 0.999%), eps", "those of pairs too")
 tap.like(dlrepl._inspect("torch.matmul", 1, 80), "PyTorch +torch.tensor.* @ torch.tensor",
          "a page has PyTorch's spelling where it differs")
 tap.like(dlrepl._inspect("torch.max", 1, 80), "PyTorch +values, indices = torch.tensor%(%[%[",

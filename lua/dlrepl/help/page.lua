@@ -70,12 +70,15 @@ local own = {"dlrepl", "pcall", "math%.", "table%.unpack", "~= nil", " and .* or
 local function python_lines(entry, columns)
   local codes, lines, room = {}, {}, room_of(columns)
   if entry.py then return wrap(entry.py, room, 4) end
-  for i, step in ipairs(entry.example) do codes[i] = step.code end
-  local text = table.concat(codes, "\n")
+  local said = {} -- line by line, as they are typed
+  for i, step in ipairs(entry.example) do
+    codes[i] = step.code
+    said[i] = spelling(step.code):gsub("%s+$", "")
+  end
+  local text, python = table.concat(codes, "\n"), table.concat(said, "\n")
   for _, pattern in ipairs(own) do
     if text:find(pattern) then return {} end
   end
-  local python = spelling(text):gsub("%s+$", "")
   if python == text then return {} end
   for line in python:gmatch("[^\n]+") do
     local lead = line:match("^ *")
@@ -84,14 +87,25 @@ local function python_lines(entry, columns)
   return lines
 end
 
+-- The parameters of a signature, one text each: "Tensor self", "bool keepdim=False".
+function M.parameters(signature)
+  local list = {}
+  local inside = (signature:match("%b()") or "()"):sub(2, -2)
+  inside = inside:gsub("%b()", function(tuple) return (tuple:gsub(",", "\1")) end)
+  for part in inside:gmatch("[^,]+") do
+    list[#list + 1] = part:gsub("\1", ","):match("^%s*(.-)%s*$")
+  end
+  return list
+end
+
 -- "keepdim=False, dtype=None": what the signatures say after `=`.
 local function defaults(signatures)
   local seen, parts = {}, {}
   for _, sig in ipairs(signatures) do
-    local inside = (sig:match("%((.*)%)") or ""):gsub("%b()", "")
-    for name, value in inside:gmatch("([%w_]+)=([^,]+)") do
-      if not seen[name] then parts[#parts + 1] = name .. "=" .. value end
-      seen[name] = true
+    for _, parameter in ipairs(M.parameters(sig)) do
+      local name, value = parameter:match("([%w_]+)=(.+)$")
+      if name and not seen[name] then parts[#parts + 1] = name .. "=" .. value end
+      seen[name or ""] = true
     end
   end
   return parts[1] and table.concat(parts, ", ")
