@@ -1799,24 +1799,21 @@ function F.softmin(input, dim, dtype, keywords) end
 
 ---uninitialised tensor of the given size
 ---@param size integer[]|integer|table
----@param keywords? {size?: integer[]|integer, dtype?: torch.dtype|nil, device?: torch.device|string|nil, requires_grad?: boolean, pin_memory?: boolean}
----@param ... integer
+---@param ... integer|table
 ---@return torch.Tensor
-function torch.empty(size, keywords, ...) end
+function torch.empty(size, ...) end
 
 ---tensor of zeros
 ---@param size integer[]|integer|table
----@param keywords? {size?: integer[]|integer, dtype?: torch.dtype|nil, device?: torch.device|string|nil, requires_grad?: boolean, pin_memory?: boolean}
----@param ... integer
+---@param ... integer|table
 ---@return torch.Tensor
-function torch.zeros(size, keywords, ...) end
+function torch.zeros(size, ...) end
 
 ---tensor of ones
 ---@param size integer[]|integer|table
----@param keywords? {size?: integer[]|integer, dtype?: torch.dtype|nil, device?: torch.device|string|nil, requires_grad?: boolean, pin_memory?: boolean}
----@param ... integer
+---@param ... integer|table
 ---@return torch.Tensor
-function torch.ones(size, keywords, ...) end
+function torch.ones(size, ...) end
 
 ---tensor filled with fill_value
 ---@param size integer[]|integer|table
@@ -1902,17 +1899,15 @@ function torch.randint_like(self, low, high, keywords) end
 
 ---uniform numbers in [0, 1)
 ---@param size integer[]|integer|table
----@param keywords? {size?: integer[]|integer, generator?: torch.Generator|nil, dtype?: torch.dtype|nil, device?: torch.device|string|nil, requires_grad?: boolean, pin_memory?: boolean}
----@param ... integer
+---@param ... integer|table
 ---@return torch.Tensor
-function torch.rand(size, keywords, ...) end
+function torch.rand(size, ...) end
 
 ---standard normal numbers
 ---@param size integer[]|integer|table
----@param keywords? {size?: integer[]|integer, generator?: torch.Generator|nil, dtype?: torch.dtype|nil, device?: torch.device|string|nil, requires_grad?: boolean, pin_memory?: boolean}
----@param ... integer
+---@param ... integer|table
 ---@return torch.Tensor
-function torch.randn(size, keywords, ...) end
+function torch.randn(size, ...) end
 
 ---integers in [0, high)
 ---@param high integer|table
@@ -2055,10 +2050,9 @@ function Tensor:contiguous() end
 
 ---same data with another size; never copies
 ---@param size integer[]|integer|table
----@param keywords? {size?: integer[]|integer}
----@param ... integer
+---@param ... integer|table
 ---@return torch.Tensor
-function Tensor:view(size, keywords, ...) end
+function Tensor:view(size, ...) end
 
 ---another size; a view where possible, else a copy
 ---@param self torch.Tensor|table
@@ -2069,10 +2063,9 @@ function torch.reshape(self, shape, keywords) end
 
 ---another size; a view where possible, else a copy
 ---@param shape integer[]|integer|table
----@param keywords? {shape?: integer[]|integer}
----@param ... integer
+---@param ... integer|table
 ---@return torch.Tensor
-function Tensor:reshape(shape, keywords, ...) end
+function Tensor:reshape(shape, ...) end
 
 ---dimensions in the given order
 ---@param self torch.Tensor|table
@@ -2083,10 +2076,9 @@ function torch.permute(self, dims, keywords) end
 
 ---dimensions in the given order
 ---@param dims integer[]|integer|table
----@param keywords? {dims?: integer[]|integer}
----@param ... integer
+---@param ... integer|table
 ---@return torch.Tensor
-function Tensor:permute(dims, keywords, ...) end
+function Tensor:permute(dims, ...) end
 
 ---two dimensions swapped
 ---@param self torch.Tensor|table
@@ -2115,10 +2107,9 @@ function Tensor:t() end
 
 ---size-1 dimensions repeated without copying; -1 keeps a size
 ---@param size integer[]|integer|table
----@param keywords? {size?: integer[]|integer}
----@param ... integer
+---@param ... integer|table
 ---@return torch.Tensor
-function Tensor:expand(size, keywords, ...) end
+function Tensor:expand(size, ...) end
 
 ---expand to the size of other
 ---@param other torch.Tensor|table
@@ -2359,10 +2350,9 @@ function torch.stack(tensors, dim, keywords) end
 
 ---copies laid side by side along each dim
 ---@param repeats integer[]|integer|table
----@param keywords? {repeats?: integer[]|integer}
----@param ... integer
+---@param ... integer|table
 ---@return torch.Tensor
-function Tensor:Repeat(repeats, keywords, ...) end
+function Tensor:Repeat(repeats, ...) end
 
 ---as numpy's tile
 ---@param self torch.Tensor|table
@@ -2373,10 +2363,9 @@ function torch.tile(self, dims, keywords) end
 
 ---as numpy's tile
 ---@param dims integer[]|integer|table
----@param keywords? {dims?: integer[]|integer}
----@param ... integer
+---@param ... integer|table
 ---@return torch.Tensor
-function Tensor:tile(dims, keywords, ...) end
+function Tensor:tile(dims, ...) end
 
 ---each element repeated
 ---@param self torch.Tensor|table
@@ -2402,10 +2391,9 @@ function torch.flip(self, dims, keywords) end
 
 ---order reversed along dims
 ---@param dims integer[]|integer|table
----@param keywords? {dims?: integer[]|integer}
----@param ... integer
+---@param ... integer|table
 ---@return torch.Tensor
-function Tensor:flip(dims, keywords, ...) end
+function Tensor:flip(dims, ...) end
 
 ---elements shifted along dims, wrapping around
 ---@param self torch.Tensor|table
@@ -2518,10 +2506,9 @@ function torch.broadcast_to(self, size, keywords) end
 
 ---expand under numpy's name
 ---@param size integer[]|integer|table
----@param keywords? {size?: integer[]|integer}
----@param ... integer
+---@param ... integer|table
 ---@return torch.Tensor
-function Tensor:broadcast_to(size, keywords, ...) end
+function Tensor:broadcast_to(size, ...) end
 
 ---values written (or added) where the indices say
 ---@param self torch.Tensor|table

@@ -10,6 +10,7 @@ local pages = {
   {"completion/dlrepl.bash", manual.bash}, {"completion/_dlrepl", manual.zsh},
   {"annotations/torch.lua", annotations.ops}, {"annotations/nn.lua", annotations.nn},
   {"annotations/optim.lua", annotations.optim},
+  {"annotations/rest.lua", annotations.rest},
 }
 
 for _, page in ipairs(pages) do

@@ -5,6 +5,7 @@
 
 local sections = require("optable").sections
 local M = {}
+local seen = {} -- functions that are written already, with a dot before the last name
 
 local KINDS = { -- the type words of ops.def and of lua/dlrepl/args.lua
   Tensor = "torch.Tensor", TN = "torch.Tensor|number", Num = "number", int = "integer",
@@ -40,7 +41,7 @@ local function parameters(schema)
     local kind, name = (head or part):match("^(%S+)%s+(%S+)$")
     if part == "*" then
       named = true
-    elseif name then
+    elseif name and name:find("^[%a_][%w_]*$") then
       local text, optional = type_of(kind)
       list[#list + 1] = {name = lua_name(name), type = text, named = named,
                          optional = optional or default ~= nil, rest = kind:find("%.%.%.") ~= nil}
@@ -73,6 +74,7 @@ end
 
 -- One function: comments and an empty body. skip: leave the first parameter to the colon.
 local function write_function(out, name, help, list, returns, skip, has_out)
+  seen[(name:gsub(":", "."))] = true
   if help and help ~= "" then out:write("---", help, "\n") end
   local names = {}
   for i, p in ipairs(list) do
@@ -84,13 +86,13 @@ local function write_function(out, name, help, list, returns, skip, has_out)
     end
   end
   local keywords = named_table(list, skip, has_out)
-  if keywords then
+  local first = list[skip and 2 or 1]
+  if first and first.rest then -- x:view(2, 3): any number of integers, then the keywords
+    out:write("---@param ... integer|table\n")
+    names[#names + 1] = "..."
+  elseif keywords then
     out:write("---@param keywords? ", keywords, "\n")
     names[#names + 1] = "keywords"
-  end
-  if #list > 0 and list[skip and 2 or 1] and list[skip and 2 or 1].rest then
-    out:write("---@param ... integer\n")
-    names[#names + 1] = "..."
   end
   for _, r in ipairs(returns) do out:write("---@return ", r, "\n") end
   out:write("function ", name, "(", table.concat(names, ", "), ") end\n\n")
@@ -140,14 +142,12 @@ torch = {Tensor = Tensor, linalg = {}}
 F = {}
 
 ]])
-  local seen = {}
   for _, section in ipairs(sections) do
     for _, op in ipairs(section.ops) do
       local list, returns = parameters(op.schema), results(op.schema)
       for _, place in ipairs(PLACES) do
         local name = place[2] .. lua_name(op.name) .. (place[4] or "")
-        if op.where:find(place[1], 1, true) and not seen[name] then
-          seen[name] = true
+        if op.where:find(place[1], 1, true) and not seen[(name:gsub(":", "."))] then
           write_function(out, name, op.help, list, returns, place[3],
                          op.where:find("o", 1, true) and place[1] == "t")
         end
@@ -212,6 +212,50 @@ torch.nn, torch.utils = nn, {data = {}}
       write_function(out, "F." .. full, nil, list, {"torch.Tensor"})
     end
   end
+end
+
+-- The tables on the way to a name, each declared once.
+local function declare_tables(out, path, known)
+  local at = ""
+  for part in path:gmatch("[%w_]+") do
+    at = at == "" and part or at .. "." .. part
+    if not known[at] then out:write(at, " = {}\n") end
+    known[at] = true
+  end
+end
+
+-- What help knows beyond the op table and nn: constructors, methods and modules written by hand.
+function M.rest(out)
+  local data = require "dlrepl.help.data"
+  local known = {Tensor = true, Module = true, Optimizer = true, torch = true, F = true, nn = true,
+                 optim = true, ["nn.init"] = true, ["nn.utils"] = true, ["torch.linalg"] = true,
+                 ["torch.utils"] = true, ["torch.utils.data"] = true}
+  out:write(HEAD, "local Tensor, Module = torch.Tensor, nn.Module\n\n")
+  local function one(path, name, entry)
+    local full = path ~= "" and path .. "." .. lua_name(name) or name
+    local list = parameters(entry.sig) -- help writes signatures as the op table does
+    local method = path == "Tensor" or path == "Module"
+    local skip = method and list[1] and list[1].type == "torch.Tensor"
+                 and (list[1].name == "self" or list[1].name == "input")
+    if seen[full] or path == "Optimizer" then return end
+    if not method then declare_tables(out, path, known) end
+    if entry.sig:find("%(%.%.%.%)") then list = {} end
+    write_function(out, method and path .. ":" .. lua_name(name) or full, entry.help, list,
+                   results(entry.sig), skip)
+  end
+  for _, full in ipairs(data.names()) do
+    local entry = data.get(full)
+    local path, name = full:match("^(.-)%.?([%w_]+)$")
+    local called = entry.sig and entry.sig:match("^([%w_]+)%(")
+    if called == name and path == "" and name ~= "help" then
+      one("torch", name, entry)
+      one("Tensor", name, entry)
+    elseif called == name then
+      one(path, name, entry)
+    end
+  end
+  out:write("Dataset, DataLoader = torch.utils.data.Dataset, torch.utils.data.DataLoader\n",
+            "TensorDataset = torch.utils.data.TensorDataset\n")
 end
 
 function M.optim(out)

@@ -1,0 +1,1125 @@
+---@meta
+-- Written by `make docs`. For the Lua language server: put this folder into workspace.library.
+
+local Tensor, Module = torch.Tensor, nn.Module
+
+---0 between -lambd and lambd, the input elsewhere
+---@param input torch.Tensor|table
+---@param lambd? number
+---@param keywords? {input?: torch.Tensor, lambd?: number}
+---@return torch.Tensor
+function F.hardshrink(input, lambd, keywords) end
+
+---the input moved towards 0 by lambd, 0 in between
+---@param input torch.Tensor|table
+---@param lambd? number
+---@param keywords? {input?: torch.Tensor, lambd?: number}
+---@return torch.Tensor
+function F.softshrink(input, lambd, keywords) end
+
+---the different values; on request also where each element went, and how many there are
+---@param self torch.Tensor|table
+---@param sorted? boolean
+---@param return_inverse? boolean
+---@param return_counts? boolean
+---@param dim? integer|nil
+---@param keywords? {self?: torch.Tensor, sorted?: boolean, return_inverse?: boolean, return_counts?: boolean, dim?: integer|nil}
+---@return torch.Tensor
+---@return torch.Tensor
+---@return torch.Tensor
+function torch.unique(self, sorted, return_inverse, return_counts, dim, keywords) end
+
+---the different values; on request also where each element went, and how many there are
+---@param sorted? boolean
+---@param return_inverse? boolean
+---@param return_counts? boolean
+---@param dim? integer|nil
+---@param keywords? {sorted?: boolean, return_inverse?: boolean, return_counts?: boolean, dim?: integer|nil}
+---@return torch.Tensor
+---@return torch.Tensor
+---@return torch.Tensor
+function Tensor:unique(sorted, return_inverse, return_counts, dim, keywords) end
+
+---same size and same values: a boolean of Lua
+---@param input torch.Tensor|table
+---@param other? torch.Tensor
+---@param keywords? {input?: torch.Tensor, other?: torch.Tensor}
+---@return boolean
+function torch.equal(input, other, keywords) end
+
+---same size and same values: a boolean of Lua
+---@param other torch.Tensor|table
+---@param keywords? {other?: torch.Tensor}
+---@return boolean
+function Tensor:equal(other, keywords) end
+
+---all |input - other| <= atol + rtol * |other|: a boolean of Lua
+---@param input torch.Tensor|table
+---@param other? torch.Tensor
+---@param rtol? number
+---@param atol? number
+---@param equal_nan? boolean
+---@param keywords? {input?: torch.Tensor, other?: torch.Tensor, rtol?: number, atol?: number, equal_nan?: boolean}
+---@return boolean
+function torch.allclose(input, other, rtol, atol, equal_nan, keywords) end
+
+---all |input - other| <= atol + rtol * |other|: a boolean of Lua
+---@param other torch.Tensor|table
+---@param rtol? number
+---@param atol? number
+---@param equal_nan? boolean
+---@param keywords? {other?: torch.Tensor, rtol?: number, atol?: number, equal_nan?: boolean}
+---@return boolean
+function Tensor:allclose(other, rtol, atol, equal_nan, keywords) end
+
+---sums of products named by letters; the operands follow one by one
+---@param equation string|table
+---@param operands? torch.Tensor[]
+---@param keywords? {equation?: string, operands?: torch.Tensor[]}
+---@return torch.Tensor
+function torch.einsum(equation, operands, keywords) end
+
+---products summed over the last dims of a and the first of b, or over two lists of dims
+---@param a torch.Tensor|table
+---@param b? torch.Tensor
+---@param dims? integer
+---@param keywords? {a?: torch.Tensor, b?: torch.Tensor, dims?: integer}
+---@return torch.Tensor
+function torch.tensordot(a, b, dims, keywords) end
+
+---a new tensor from a number, a boolean or nested lists; integers give int64, floats float32
+---@param data any|table
+---@param keywords? {data?: any, dtype?: torch.dtype|nil, device?: torch.device|string|nil, requires_grad?: boolean, pin_memory?: boolean}
+---@return torch.Tensor
+function torch.tensor(data, keywords) end
+
+---as torch.tensor, but shares memory with a tensor or an np array where it can
+---@param data any|table
+---@param dtype? torch.dtype|nil
+---@param device? torch.device|string|nil
+---@param requires_grad? boolean
+---@param keywords? {data?: any, dtype?: torch.dtype|nil, device?: torch.device|string|nil, requires_grad?: boolean}
+---@return torch.Tensor
+function torch.as_tensor(data, dtype, device, requires_grad, keywords) end
+
+---a tensor on the memory of an np array: a change in one shows in the other
+---@param array any|table
+---@param keywords? {array?: any}
+---@return torch.Tensor
+function torch.from_numpy(array, keywords) end
+
+---all random numbers start anew: PyTorch's numbers bit for bit
+---@param seed integer|table
+---@param keywords? {seed?: integer}
+---@return any
+function torch.manual_seed(seed, keywords) end
+
+---a seed from the system's own randomness; returns it
+---@return integer
+function torch.seed() end
+
+---the seed that was set last
+---@return integer
+function torch.initial_seed() end
+
+---random numbers of its own, for generator=
+---@param device? torch.device|string
+---@param keywords? {device?: torch.device|string}
+---@return any
+function torch.Generator(device, keywords) end
+
+---where the random numbers stand, as a uint8 tensor
+---@return torch.Tensor
+function torch.get_rng_state() end
+
+---go back to a state of torch.get_rng_state()
+---@param new_state torch.Tensor|table
+---@param keywords? {new_state?: torch.Tensor}
+function torch.set_rng_state(new_state, keywords) end
+
+---side by side: cat along dim 1, along dim 0 for vectors
+---@param tensors torch.Tensor[]|table
+---@param keywords? {tensors?: torch.Tensor[]}
+---@return torch.Tensor
+function torch.hstack(tensors, keywords) end
+
+---side by side: cat along dim 1, along dim 0 for vectors
+---@param tensors torch.Tensor[]|table
+---@param keywords? {tensors?: torch.Tensor[]}
+---@return torch.Tensor
+function Tensor:hstack(tensors, keywords) end
+
+---one below the other: cat along dim 0, vectors as rows
+---@param tensors torch.Tensor[]|table
+---@param keywords? {tensors?: torch.Tensor[]}
+---@return torch.Tensor
+function torch.vstack(tensors, keywords) end
+
+---one below the other: cat along dim 0, vectors as rows
+---@param tensors torch.Tensor[]|table
+---@param keywords? {tensors?: torch.Tensor[]}
+---@return torch.Tensor
+function Tensor:vstack(tensors, keywords) end
+
+---all tensors expanded to their common size; several results
+---@param tensors torch.Tensor[]|table
+---@param keywords? {tensors?: torch.Tensor[]}
+---@return torch.Tensor[]
+function torch.broadcast_tensors(tensors, keywords) end
+
+---coordinates of a grid from the coordinates of its sides; several results
+---@param tensors torch.Tensor[]|table
+---@param keywords? {tensors?: torch.Tensor[], indexing?: string}
+---@return torch.Tensor[]
+function torch.meshgrid(tensors, keywords) end
+
+---the only element as a number or boolean of Lua
+---@return number
+function Tensor:item() end
+
+---nested plain lists, which count from 1
+---@return table
+function Tensor:tolist() end
+
+---an np array on the same memory
+---@param keywords? {force?: boolean}
+---@return any
+function Tensor:numpy(keywords) end
+
+---all sizes, or one
+---@param dim? integer|nil
+---@param keywords? {dim?: integer|nil}
+---@return any
+function Tensor:size(dim, keywords) end
+
+---steps between neighbours: one number, or all as a plain list
+---@param dim? integer|nil
+---@param keywords? {dim?: integer|nil}
+---@return integer
+function Tensor:stride(dim, keywords) end
+
+---number of dims
+---@return integer
+function Tensor:dim() end
+
+---number of dims
+---@return integer
+function Tensor:ndimension() end
+
+---number of elements
+---@param input torch.Tensor|table
+---@param keywords? {input?: torch.Tensor}
+---@return integer
+function torch.numel(input, keywords) end
+
+---number of elements
+---@return integer
+function Tensor:numel() end
+
+---number of elements
+---@return integer
+function Tensor:nelement() end
+
+---bytes of an element
+---@return integer
+function Tensor:element_size() end
+
+---first element's place in the memory
+---@return integer
+function Tensor:storage_offset() end
+
+---address of the first element
+---@return integer
+function Tensor:data_ptr() end
+
+---do the elements lie in order, without gaps?
+---@return boolean
+function Tensor:is_contiguous() end
+
+---has it a floating dtype?
+---@param input torch.Tensor|table
+---@param keywords? {input?: torch.Tensor}
+---@return boolean
+function torch.is_floating_point(input, keywords) end
+
+---has it a floating dtype?
+---@return boolean
+function Tensor:is_floating_point() end
+
+---has it a complex dtype? Never here
+---@param input torch.Tensor|table
+---@param keywords? {input?: torch.Tensor}
+---@return boolean
+function torch.is_complex(input, keywords) end
+
+---has it a complex dtype? Never here
+---@return boolean
+function Tensor:is_complex() end
+
+---was it made in inference_mode?
+---@return boolean
+function Tensor:is_inference() end
+
+---is its memory pinned for a GPU?
+---@return boolean
+function Tensor:is_pinned() end
+
+---memory that a GPU copies quickly
+---@return torch.Tensor
+function Tensor:pin_memory() end
+
+---memory that other processes see
+---@return torch.Tensor
+function Tensor:share_memory_() end
+
+---number of its GPU, -1 on the CPU
+---@return integer
+function Tensor:get_device() end
+
+---the same memory, sizes and strides?
+---@param tensor torch.Tensor|table
+---@param keywords? {tensor?: torch.Tensor}
+---@return boolean
+function Tensor:is_set_to(tensor, keywords) end
+
+---the same sizes?
+---@param other torch.Tensor|table
+---@param keywords? {other?: torch.Tensor}
+---@return boolean
+function Tensor:is_same_size(other, keywords) end
+
+---for i, row in x:enumerate() do: rows with their number from 0
+function Tensor:enumerate() end
+
+---another dtype or device; itself where nothing changes
+---@param device? torch.device|string|nil
+---@param dtype? torch.dtype|nil
+---@param non_blocking? boolean
+---@param copy? boolean
+---@param keywords? {device?: torch.device|string|nil, dtype?: torch.dtype|nil, non_blocking?: boolean, copy?: boolean}
+---@return torch.Tensor
+function Tensor:to(device, dtype, non_blocking, copy, keywords) end
+
+---the name of its type, or another dtype
+---@param dtype? torch.dtype|nil
+---@param keywords? {dtype?: torch.dtype|nil}
+---@return torch.Tensor
+function Tensor:type(dtype, keywords) end
+
+---the dtype and device of other
+---@param other torch.Tensor|table
+---@param keywords? {other?: torch.Tensor}
+---@return torch.Tensor
+function Tensor:type_as(other, keywords) end
+
+---a copy on the CPU, itself if it is there
+---@return torch.Tensor
+function Tensor:cpu() end
+
+---a copy on a GPU
+---@param device? torch.device|string|nil
+---@param non_blocking? boolean
+---@param keywords? {device?: torch.device|string|nil, non_blocking?: boolean}
+---@return torch.Tensor
+function Tensor:cuda(device, non_blocking, keywords) end
+
+---as float32
+---@return torch.Tensor
+function Tensor:float() end
+
+---as float64
+---@return torch.Tensor
+function Tensor:double() end
+
+---as float16
+---@return torch.Tensor
+function Tensor:half() end
+
+---as bfloat16
+---@return torch.Tensor
+function Tensor:bfloat16() end
+
+---as int64, rounded towards 0
+---@return torch.Tensor
+function Tensor:long() end
+
+---as int32, rounded towards 0
+---@return torch.Tensor
+function Tensor:int() end
+
+---as int16
+---@return torch.Tensor
+function Tensor:short() end
+
+---as int8
+---@return torch.Tensor
+function Tensor:char() end
+
+---as int8
+---@return torch.Tensor
+function Tensor:int8() end
+
+---as uint8
+---@return torch.Tensor
+function Tensor:byte() end
+
+---as uint8
+---@return torch.Tensor
+function Tensor:uint8() end
+
+---true where not 0
+---@return torch.Tensor
+function Tensor:bool() end
+
+---zeros with the dtype and device of self
+---@param size integer[]|integer|table
+---@param ... integer|table
+---@return torch.Tensor
+function Tensor:new_zeros(size, ...) end
+
+---ones with the dtype and device of self
+---@param size integer[]|integer|table
+---@param ... integer|table
+---@return torch.Tensor
+function Tensor:new_ones(size, ...) end
+
+---unset elements with the dtype and device of self
+---@param size integer[]|integer|table
+---@param ... integer|table
+---@return torch.Tensor
+function Tensor:new_empty(size, ...) end
+
+---one value, with the dtype and device of self
+---@param size integer[]|integer|table
+---@param fill_value? number
+---@param keywords? {size?: integer[]|integer, fill_value?: number, dtype?: torch.dtype|nil, device?: torch.device|string|nil, requires_grad?: boolean}
+---@return torch.Tensor
+function Tensor:new_full(size, fill_value, keywords) end
+
+---as torch.tensor, with the dtype and device of self
+---@param data any|table
+---@param keywords? {data?: any, dtype?: torch.dtype|nil, device?: torch.device|string|nil, requires_grad?: boolean}
+---@return torch.Tensor
+function Tensor:new_tensor(data, keywords) end
+
+---gradients of this number for every leaf that it depends on, added to their .grad
+---@param gradient? torch.Tensor|nil
+---@param retain_graph? boolean|nil
+---@param create_graph? boolean
+---@param inputs? torch.Tensor[]|nil
+---@param keywords? {gradient?: torch.Tensor|nil, retain_graph?: boolean|nil, create_graph?: boolean, inputs?: torch.Tensor[]|nil}
+function Tensor:backward(gradient, retain_graph, create_graph, inputs, keywords) end
+
+---let backward leave a gradient in this result too
+function Tensor:retain_grad() end
+
+---hook(grad) runs when the gradient of this tensor is known; what it returns replaces it
+---@param hook function|table
+---@param keywords? {hook?: function}
+---@return any
+function Tensor:register_hook(hook, keywords) end
+
+---hook(x) runs when x.grad has been added to
+---@param hook function|table
+---@param keywords? {hook?: function}
+---@return any
+function Tensor:register_post_accumulate_grad_hook(hook, keywords) end
+
+---begin (or stop) to record what is done with this leaf
+---@param requires_grad? boolean
+---@param keywords? {requires_grad?: boolean}
+---@return torch.Tensor
+function Tensor:requires_grad_(requires_grad, keywords) end
+
+torch.autograd = {}
+---x:backward() for several tensors at once
+---@param tensors torch.Tensor[]|table
+---@param grad_tensors? torch.Tensor[]|nil
+---@param retain_graph? boolean|nil
+---@param create_graph? boolean
+---@param inputs? torch.Tensor[]|nil
+---@param keywords? {tensors?: torch.Tensor[], grad_tensors?: torch.Tensor[]|nil, retain_graph?: boolean|nil, create_graph?: boolean, inputs?: torch.Tensor[]|nil}
+function torch.autograd.backward(tensors, grad_tensors, retain_graph, create_graph, inputs, keywords) end
+
+---gradients of outputs for inputs, returned, not stored
+---@param outputs torch.Tensor[]|table
+---@param inputs? torch.Tensor[]
+---@param grad_outputs? torch.Tensor[]|nil
+---@param retain_graph? boolean|nil
+---@param create_graph? boolean
+---@param is_grads_batched? boolean
+---@param allow_unused? boolean|nil
+---@param materialize_grads? boolean
+---@param keywords? {outputs?: torch.Tensor[], inputs?: torch.Tensor[], grad_outputs?: torch.Tensor[]|nil, retain_graph?: boolean|nil, create_graph?: boolean, is_grads_batched?: boolean, allow_unused?: boolean|nil, materialize_grads?: boolean}
+---@return torch.Tensor[]
+function torch.autograd.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, is_grads_batched, allow_unused, materialize_grads, keywords) end
+
+---do the gradients agree with differences? Inputs are float64 and require grad
+---@param func function|table
+---@param inputs? torch.Tensor[]
+---@param keywords? {func?: function, inputs?: torch.Tensor[], eps?: number, atol?: number, rtol?: number, raise_exception?: boolean, nondet_tol?: number}
+---@return boolean
+function torch.autograd.gradcheck(func, inputs, keywords) end
+
+---nothing is recorded inside f, or until the end of the block: local _ <close> = torch.no_grad()
+---@param f? function
+---@param keywords? {f?: function}
+function torch.no_grad(f, keywords) end
+
+---recording inside f, also within no_grad
+---@param f? function
+---@param keywords? {f?: function}
+function torch.enable_grad(f, keywords) end
+
+---as no_grad, and the results can never enter a graph
+---@param mode? boolean
+---@param f? function
+---@param keywords? {mode?: boolean, f?: function}
+function torch.inference_mode(mode, f, keywords) end
+
+---recording on or off, inside f or from now on
+---@param mode boolean|table
+---@param f? function
+---@param keywords? {mode?: boolean, f?: function}
+function torch.set_grad_enabled(mode, f, keywords) end
+
+---are operations recorded?
+---@return boolean
+function torch.is_grad_enabled() end
+
+---is inference_mode on?
+---@return boolean
+function torch.is_inference_mode_enabled() end
+
+---does backward look for nan?
+---@return boolean
+function torch.is_anomaly_enabled() end
+
+---backward stops at the step that makes nan
+---@param mode boolean|table
+---@param f? function
+---@param keywords? {mode?: boolean, f?: function}
+function torch.autograd.set_detect_anomaly(mode, f, keywords) end
+
+---inside f, backward stops at the step that makes nan
+---@param f? function
+---@param keywords? {f?: function}
+function torch.autograd.detect_anomaly(f, keywords) end
+
+---is it a tensor?
+---@param obj any|table
+---@param keywords? {obj?: any}
+---@return boolean
+function torch.is_tensor(obj, keywords) end
+
+---sizes of a tensor: a list that counts from 0 and compares by value
+---@param sizes integer[]|integer|table
+---@param keywords? {sizes?: integer[]|integer}
+---@return any
+function torch.Size(sizes, keywords) end
+
+---the class of tensors; called with sizes or a list it makes a float32 tensor
+---@param size integer[]|integer|table
+---@param ... integer|table
+---@return torch.Tensor
+function torch.Tensor(size, ...) end
+
+---a device by name
+---@param type string|table
+---@param index? integer|nil
+---@param keywords? {type?: string, index?: integer|nil}
+---@return torch.device
+function torch.device(type, index, keywords) end
+
+---limits of a floating dtype: .max .min .eps .tiny .bits
+---@param type? torch.dtype|nil
+---@param keywords? {type?: torch.dtype|nil}
+---@return any
+function torch.finfo(type, keywords) end
+
+---limits of an integer dtype: .max .min .bits
+---@param type torch.dtype|table
+---@param keywords? {type?: torch.dtype}
+---@return any
+function torch.iinfo(type, keywords) end
+
+---the smallest dtype that holds both
+---@param type1 torch.dtype|table
+---@param type2? torch.dtype
+---@param keywords? {type1?: torch.dtype, type2?: torch.dtype}
+---@return torch.dtype
+function torch.promote_types(type1, type2, keywords) end
+
+---the dtype that an operation on both would give
+---@param tensor1 torch.Tensor|number|table
+---@param tensor2? torch.Tensor|number
+---@param keywords? {tensor1?: torch.Tensor|number, tensor2?: torch.Tensor|number}
+---@return torch.dtype
+function torch.result_type(tensor1, tensor2, keywords) end
+
+---does the conversion stay within the kind?
+---@param from_ torch.dtype|table
+---@param to? torch.dtype
+---@param keywords? {from_?: torch.dtype, to?: torch.dtype}
+---@return boolean
+function torch.can_cast(from_, to, keywords) end
+
+---the dtype of new floating tensors
+---@return torch.dtype
+function torch.get_default_dtype() end
+
+---change the dtype of new floating tensors
+---@param d torch.dtype|table
+---@param keywords? {d?: torch.dtype}
+function torch.set_default_dtype(d, keywords) end
+
+---how many threads compute
+---@return integer
+function torch.get_num_threads() end
+
+---how many threads compute
+---@param n integer|table
+---@param keywords? {n?: integer}
+function torch.set_num_threads(n, keywords) end
+
+---how tensors print
+---@param precision? integer|nil
+---@param threshold? integer|nil
+---@param edgeitems? integer|nil
+---@param linewidth? integer|nil
+---@param profile? string|nil
+---@param sci_mode? boolean|nil
+---@param keywords? {precision?: integer|nil, threshold?: integer|nil, edgeitems?: integer|nil, linewidth?: integer|nil, profile?: string|nil, sci_mode?: boolean|nil}
+function torch.set_printoptions(precision, threshold, edgeitems, linewidth, profile, sci_mode, keywords) end
+
+---gives its input back; any arguments are taken and forgotten
+function nn.Identity() end
+
+---the class of all layers; nn.Module:class("Net") makes one of your own
+function nn.Module() end
+
+---layers one after the other; model[0] is the first
+function nn.Sequential() end
+
+---a list of layers that are registered; counts from 0
+---@param modules? table
+---@param keywords? {modules?: table}
+function nn.ModuleList(modules, keywords) end
+
+---layers by name; a list of pairs keeps their order
+---@param modules? table
+---@param keywords? {modules?: table}
+function nn.ModuleDict(modules, keywords) end
+
+---a list of parameters that are registered
+---@param values? table
+---@param keywords? {values?: table}
+function nn.ParameterList(values, keywords) end
+
+---parameters by name
+---@param parameters? table
+---@param keywords? {parameters?: table}
+function nn.ParameterDict(parameters, keywords) end
+
+---a tensor that a module registers and an optimizer changes
+---@param data torch.Tensor|table
+---@param requires_grad? boolean
+---@param keywords? {data?: torch.Tensor, requires_grad?: boolean}
+function nn.Parameter(data, requires_grad, keywords) end
+
+---what the layer computes; define it in your class, call the module itself
+function Module:forward() end
+
+---sets a new module up; define it in your class
+function Module:init() end
+
+---a class made from this one
+---@param name string|table
+---@param keywords? {name?: string}
+function Module:class(name, keywords) end
+
+---the modules directly below
+---@return table
+function Module:children() end
+
+---the modules directly below, with their names
+function Module:named_children() end
+
+---this module and all below
+---@return table
+function Module:modules() end
+
+---evaluation mode
+---@return any
+function Module:eval() end
+
+---freeze (false) or free all parameters
+---@param requires_grad? boolean
+---@param keywords? {requires_grad?: boolean}
+---@return any
+function Module:requires_grad_(requires_grad, keywords) end
+
+---all parameters and buffers to the CPU
+---@return any
+function Module:cpu() end
+
+---all parameters and buffers to a GPU
+---@param device? torch.device|string|nil
+---@param keywords? {device?: torch.device|string|nil}
+---@return any
+function Module:cuda(device, keywords) end
+
+---floating parameters and buffers as float32
+---@return any
+function Module:float() end
+
+---floating parameters and buffers as float64
+---@return any
+function Module:double() end
+
+---floating parameters and buffers as float16
+---@return any
+function Module:half() end
+
+---floating parameters and buffers as bfloat16
+---@return any
+function Module:bfloat16() end
+
+---all parameters and buffers as this dtype
+---@param dst_type torch.dtype|table
+---@param keywords? {dst_type?: torch.dtype}
+---@return any
+function Module:type(dst_type, keywords) end
+
+---f(module) for every module below, then for this one
+---@param f function|table
+---@param keywords? {f?: function}
+---@return any
+function Module:apply(f, keywords) end
+
+---make a parameter part of the module
+---@param name string|table
+---@param param? torch.Tensor|nil
+---@param keywords? {name?: string, param?: torch.Tensor|nil}
+function Module:register_parameter(name, param, keywords) end
+
+---make a module part of this one
+---@param name string|table
+---@param module? any|nil
+---@param keywords? {name?: string, module?: any|nil}
+function Module:register_module(name, module, keywords) end
+
+---make a module part of this one
+---@param name string|table
+---@param module? any|nil
+---@param keywords? {name?: string, module?: any|nil}
+function Module:add_module(name, module, keywords) end
+
+---the parameter with a dotted name
+---@param target string|table
+---@param keywords? {target?: string}
+---@return torch.Tensor
+function Module:get_parameter(target, keywords) end
+
+---the buffer with a dotted name
+---@param target string|table
+---@param keywords? {target?: string}
+---@return torch.Tensor
+function Module:get_buffer(target, keywords) end
+
+---the module with a dotted name
+---@param target string|table
+---@param keywords? {target?: string}
+---@return any
+function Module:get_submodule(target, keywords) end
+
+---what stands between the brackets when a module prints; define it in your class
+---@return string
+function Module:extra_repr() end
+
+---the class of all optimizers
+function optim.Optimizer() end
+
+---ones
+---@param tensor torch.Tensor|table
+---@param keywords? {tensor?: torch.Tensor}
+---@return torch.Tensor
+function nn.init.ones_(tensor, keywords) end
+
+---zeros
+---@param tensor torch.Tensor|table
+---@param keywords? {tensor?: torch.Tensor}
+---@return torch.Tensor
+function nn.init.zeros_(tensor, keywords) end
+
+---the identity
+---@param tensor torch.Tensor|table
+---@param keywords? {tensor?: torch.Tensor}
+---@return torch.Tensor
+function nn.init.eye_(tensor, keywords) end
+
+---uniform, scaled by fan_in + fan_out
+---@param tensor torch.Tensor|table
+---@param gain? number
+---@param generator? torch.Generator|nil
+---@param keywords? {tensor?: torch.Tensor, gain?: number, generator?: torch.Generator|nil}
+---@return torch.Tensor
+function nn.init.xavier_uniform_(tensor, gain, generator, keywords) end
+
+---normal, scaled by fan_in + fan_out
+---@param tensor torch.Tensor|table
+---@param gain? number
+---@param generator? torch.Generator|nil
+---@param keywords? {tensor?: torch.Tensor, gain?: number, generator?: torch.Generator|nil}
+---@return torch.Tensor
+function nn.init.xavier_normal_(tensor, gain, generator, keywords) end
+
+---uniform, scaled for relu and its kin
+---@param tensor torch.Tensor|table
+---@param a? number
+---@param mode? string
+---@param nonlinearity? string
+---@param generator? torch.Generator|nil
+---@param keywords? {tensor?: torch.Tensor, a?: number, mode?: string, nonlinearity?: string, generator?: torch.Generator|nil}
+---@return torch.Tensor
+function nn.init.kaiming_uniform_(tensor, a, mode, nonlinearity, generator, keywords) end
+
+---normal, scaled for relu and its kin
+---@param tensor torch.Tensor|table
+---@param a? number
+---@param mode? string
+---@param nonlinearity? string
+---@param generator? torch.Generator|nil
+---@param keywords? {tensor?: torch.Tensor, a?: number, mode?: string, nonlinearity?: string, generator?: torch.Generator|nil}
+---@return torch.Tensor
+function nn.init.kaiming_normal_(tensor, a, mode, nonlinearity, generator, keywords) end
+
+---all parameters in one vector
+---@param parameters torch.Tensor[]|table
+---@param keywords? {parameters?: torch.Tensor[]}
+---@return torch.Tensor
+function nn.utils.parameters_to_vector(parameters, keywords) end
+
+---write a vector back into the parameters
+---@param vec torch.Tensor|table
+---@param parameters? torch.Tensor[]
+---@param keywords? {vec?: torch.Tensor, parameters?: torch.Tensor[]}
+function nn.utils.vector_to_parameters(vec, parameters, keywords) end
+
+---sample i is row i of every tensor
+---@param tensors torch.Tensor[]|torch.Tensor|table
+---@param ... integer|table
+function torch.utils.data.TensorDataset(tensors, ...) end
+
+---one data set after the other
+---@param datasets table|table
+---@param keywords? {datasets?: table}
+function torch.utils.data.ConcatDataset(datasets, keywords) end
+
+---some samples of a data set
+---@param dataset any|table
+---@param indices? integer[]|integer
+---@param keywords? {dataset?: any, indices?: integer[]|integer}
+function torch.utils.data.Subset(dataset, indices, keywords) end
+
+---a data set in random parts, by lengths or shares
+---@param dataset any|table
+---@param lengths? table
+---@param generator? torch.Generator|nil
+---@param keywords? {dataset?: any, lengths?: table, generator?: torch.Generator|nil}
+---@return table
+function torch.utils.data.random_split(dataset, lengths, generator, keywords) end
+
+---samples become a batch: tensors are stacked, numbers become tensors
+---@param samples table|table
+---@param keywords? {samples?: table}
+function torch.utils.data.default_collate(samples, keywords) end
+
+---0, 1, 2 …
+---@param data_source any|table
+---@param keywords? {data_source?: any}
+function torch.utils.data.SequentialSampler(data_source, keywords) end
+
+torchvision = {}
+torchvision.datasets = {}
+---handwritten digits, read from idx files in root or in the system's folder
+---@param root string|table
+---@param train? boolean
+---@param transform? function|nil
+---@param target_transform? function|nil
+---@param download? boolean
+---@param keywords? {root?: string, train?: boolean, transform?: function|nil, target_transform?: function|nil, download?: boolean}
+function torchvision.datasets.MNIST(root, train, transform, target_transform, download, keywords) end
+
+---pictures of clothes, read from idx files in root or in the system's folder
+---@param root string|table
+---@param train? boolean
+---@param transform? function|nil
+---@param target_transform? function|nil
+---@param download? boolean
+---@param keywords? {root?: string, train?: boolean, transform?: function|nil, target_transform?: function|nil, download?: boolean}
+function torchvision.datasets.FashionMNIST(root, train, transform, target_transform, download, keywords) end
+
+torchvision.transforms = {}
+---one transform after the other
+---@param transforms table|table
+---@param keywords? {transforms?: table}
+function torchvision.transforms.Compose(transforms, keywords) end
+
+---a function as a transform
+---@param lambd function|table
+---@param keywords? {lambd?: function}
+function torchvision.transforms.Lambda(lambd, keywords) end
+
+---bytes 0 … 255 become float32 in [0, 1], with a channel dim
+function torchvision.transforms.ToTensor() end
+
+---a picture as bytes with a channel dim
+function torchvision.transforms.PILToTensor() end
+
+---another dtype, values scaled to its range
+---@param dtype torch.dtype|table
+---@param keywords? {dtype?: torch.dtype}
+function torchvision.transforms.ConvertImageDtype(dtype, keywords) end
+
+---(x - mean) / std for each channel
+---@param mean number[]|number|table
+---@param std? number[]|number
+---@param inplace? boolean
+---@param keywords? {mean?: number[]|number, std?: number[]|number, inplace?: boolean}
+function torchvision.transforms.Normalize(mean, std, inplace, keywords) end
+
+---mirrored with probability p
+---@param p? number
+---@param keywords? {p?: number}
+function torchvision.transforms.RandomHorizontalFlip(p, keywords) end
+
+dlrepl = {}
+---seconds of a clock that never goes back, for measuring
+---@return number
+function dlrepl.clock() end
+
+---what this machine has, what is missing, and the next step
+function dlrepl.doctor() end
+
+---a bar with rate and time left around a loop; plain lines where there is no terminal; bar:set{loss=…} shows values, bar:update(n) advances by hand
+---@param iterable any|table
+---@param keywords? {iterable?: any, total?: number|nil, desc?: any|nil, unit?: string, scale?: number, out?: any}
+function dlrepl.progress(iterable, keywords) end
+
+---a line as text: y against x, a list or tensor against its positions, {train=a, valid=b}; a matrix as a heat map; also plot.scatter(x, y), plot.hist(x, {bins=20, range={a, b}}), plot.image(m)
+---@param x any|table
+---@param y? any
+---@param keywords? {x?: any, y?: any, title?: string|nil, columns?: number|nil, height?: number|nil, ascii?: boolean}
+function dlrepl.plot(x, y, keywords) end
+
+---prints an image in shades of grey; of a batch the first four
+---@param image torch.Tensor|table
+---@param keywords? {image?: torch.Tensor, title?: string|nil, columns?: number|nil, height?: number|nil, ascii?: boolean}
+function dlrepl.show(image, keywords) end
+
+---raise an error as dlrepl does, for code that wants to be told apart
+---@param class string|table
+---@param message? string
+---@param fields? table|nil
+---@param keywords? {class?: string, message?: string, fields?: table|nil}
+function dlrepl.raise(class, message, fields, keywords) end
+
+---a UserWarning on standard error
+---@param message string|table
+---@param keywords? {message?: string}
+function dlrepl.warn(message, keywords) end
+
+---is m made by this class of modules, or by one made from it?
+---@param m any|table
+---@param keywords? {m?: any}
+---@return boolean
+function dlrepl.isinstance(m, keywords) end
+
+---is a GPU simulated? Never in this version
+---@return boolean
+function dlrepl.is_simulated() end
+
+---this help: help(x.sum), help("torch.sum"), ?torch.sum, x:sum?
+---@param what? any
+---@param keywords? {what?: any}
+function help(what, keywords) end
+
+np = {}
+---an array from nested lists or a tensor; floats are float64
+---@param data any|table
+---@param dtype? torch.dtype|nil
+---@param keywords? {data?: any, dtype?: torch.dtype|nil}
+---@return any
+function np.array(data, dtype, keywords) end
+
+---as np.array
+---@param data any|table
+---@param dtype? torch.dtype|nil
+---@param keywords? {data?: any, dtype?: torch.dtype|nil}
+---@return any
+function np.asarray(data, dtype, keywords) end
+
+---zeros
+---@param shape integer[]|integer|table
+---@param dtype? torch.dtype|nil
+---@param keywords? {shape?: integer[]|integer, dtype?: torch.dtype|nil}
+---@return any
+function np.zeros(shape, dtype, keywords) end
+
+---ones
+---@param shape integer[]|integer|table
+---@param dtype? torch.dtype|nil
+---@param keywords? {shape?: integer[]|integer, dtype?: torch.dtype|nil}
+---@return any
+function np.ones(shape, dtype, keywords) end
+
+---evenly spaced numbers, stop not included
+---@param start number|table
+---@param stop? number
+---@param step? number
+---@param keywords? {start?: number, stop?: number, step?: number}
+---@return any
+function np.arange(start, stop, step, keywords) end
+
+---num numbers from start to stop
+---@param start number|table
+---@param stop? number
+---@param num? integer
+---@param keywords? {start?: number, stop?: number, num?: integer}
+---@return any
+function np.linspace(start, stop, num, keywords) end
+
+---write a .npy file
+---@param file string|table
+---@param arr? any
+---@param keywords? {file?: string, arr?: any}
+function np.save(file, arr, keywords) end
+
+---read a .npy file
+---@param file string|table
+---@param keywords? {file?: string}
+---@return any
+function np.load(file, keywords) end
+
+torch.cuda = {}
+---is there a GPU to compute on?
+---@return boolean
+function torch.cuda.is_available() end
+
+---how many GPUs
+---@return integer
+function torch.cuda.device_count() end
+
+---has a GPU been used?
+---@return boolean
+function torch.cuda.is_initialized() end
+
+---random numbers of the GPU start anew; without one nothing happens
+---@param seed integer|table
+---@param keywords? {seed?: integer}
+function torch.cuda.manual_seed(seed, keywords) end
+
+---random numbers of all GPUs start anew; without one nothing happens
+---@param seed integer|table
+---@param keywords? {seed?: integer}
+function torch.cuda.manual_seed_all(seed, keywords) end
+
+---give unused memory of the GPU back; without one nothing happens
+function torch.cuda.empty_cache() end
+
+---bytes of living tensors on the GPU
+---@param device? torch.device|string|nil
+---@param keywords? {device?: torch.device|string|nil}
+---@return integer
+function torch.cuda.memory_allocated(device, keywords) end
+
+---their peak
+---@param device? torch.device|string|nil
+---@param keywords? {device?: torch.device|string|nil}
+---@return integer
+function torch.cuda.max_memory_allocated(device, keywords) end
+
+---bytes taken from the GPU
+---@param device? torch.device|string|nil
+---@param keywords? {device?: torch.device|string|nil}
+---@return integer
+function torch.cuda.memory_reserved(device, keywords) end
+
+---number of the GPU in use
+---@return integer
+function torch.cuda.current_device() end
+
+---wait until the GPU has done everything
+---@param device? torch.device|string|nil
+---@param keywords? {device?: torch.device|string|nil}
+function torch.cuda.synchronize(device, keywords) end
+
+---the card's name
+---@param device? torch.device|string|nil
+---@param keywords? {device?: torch.device|string|nil}
+---@return string
+function torch.cuda.get_device_name(device, keywords) end
+
+---an old spelling: torch.tensor with dtype float32
+---@param size integer[]|integer|table
+---@param ... integer|table
+---@return torch.Tensor
+function torch.FloatTensor(size, ...) end
+
+---an old spelling: torch.tensor with dtype float64
+---@param size integer[]|integer|table
+---@param ... integer|table
+---@return torch.Tensor
+function torch.DoubleTensor(size, ...) end
+
+---an old spelling: torch.tensor with dtype float16
+---@param size integer[]|integer|table
+---@param ... integer|table
+---@return torch.Tensor
+function torch.HalfTensor(size, ...) end
+
+---an old spelling: torch.tensor with dtype bfloat16
+---@param size integer[]|integer|table
+---@param ... integer|table
+---@return torch.Tensor
+function torch.BFloat16Tensor(size, ...) end
+
+---an old spelling: torch.tensor with dtype int64
+---@param size integer[]|integer|table
+---@param ... integer|table
+---@return torch.Tensor
+function torch.LongTensor(size, ...) end
+
+---an old spelling: torch.tensor with dtype int32
+---@param size integer[]|integer|table
+---@param ... integer|table
+---@return torch.Tensor
+function torch.IntTensor(size, ...) end
+
+---an old spelling: torch.tensor with dtype int16
+---@param size integer[]|integer|table
+---@param ... integer|table
+---@return torch.Tensor
+function torch.ShortTensor(size, ...) end
+
+---an old spelling: torch.tensor with dtype int8
+---@param size integer[]|integer|table
+---@param ... integer|table
+---@return torch.Tensor
+function torch.CharTensor(size, ...) end
+
+---an old spelling: torch.tensor with dtype uint8
+---@param size integer[]|integer|table
+---@param ... integer|table
+---@return torch.Tensor
+function torch.ByteTensor(size, ...) end
+
+---an old spelling: torch.tensor with dtype bool
+---@param size integer[]|integer|table
+---@param ... integer|table
+---@return torch.Tensor
+function torch.BoolTensor(size, ...) end
+
+Dataset, DataLoader = torch.utils.data.Dataset, torch.utils.data.DataLoader
+TensorDataset = torch.utils.data.TensorDataset
