@@ -66,6 +66,7 @@ local function rooms()
     {"torchvision.datasets", torchvision.datasets}, {"torch.cuda", torch.cuda},
     {"torchvision.transforms", torchvision.transforms}, {"torch.autograd", torch.autograd},
     {"Tensor", tensor}, {"Module", nn.Module}, {"Optimizer", optim.Optimizer}, {"dlrepl", dlrepl},
+    {"dlrepl.plot", dlrepl.plot},
   }
 end
 
@@ -98,11 +99,11 @@ local by_value, by_op
 -- value -> name of its entry, for what is no operation.
 local function identities()
   if by_value then return by_value end
-  by_value = {}
+  by_value = {[None] = "None", [slice] = "slice"}
   for _, room in ipairs(rooms()) do
     if modules[room[1]] and not data.get("nn." .. room[1]) then by_value[room[2]] = room[1] end
     for key, v in next, room[2] do
-      if type(key) == "string" and (type(v) == "function" or type(v) == "table") then
+      if type(key) == "string" and type(v) ~= "number" and type(v) ~= "boolean" and type(v) ~= "string" then
         local name = room[1] .. "." .. key
         if modules[name] then by_value[v] = name end
         if data.get(name) then by_value[v] = by_value[v] or name
@@ -207,7 +208,7 @@ local function entry_page(name, entry)
   local title = name:gsub("^Tensor%.(.*)", function(key)
     return (entry.sig and "x:" or "x.") .. key
   end):gsub("^Module%.", "model:"):gsub("^Optimizer%.", "opt:")
-  if not name:find(".", 1, true) and name ~= "help" then
+  if not name:find(".", 1, true) and rawget(_G, name) == nil and name ~= "help" then
     local as_method = select(2, pcall(function() return torch.Tensor[name] end))
     title = "torch." .. name .. (type(as_method) == "function" and ", x:" .. name or "")
   end

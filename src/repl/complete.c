@@ -173,6 +173,7 @@ static bool add_op_parameters(lua_State *L, int into, int fn) {
   for (int i = 0; i < n; i++) {
     const dl_schema *s = dl_op_schema(op[i]);
     for (int k = method; k < s->nparam; k++) add_parameter(L, into, s->p[k].name);
+    if (!method && strchr(dl_ops[op[i]].where, 'o')) add_parameter(L, into, "out");
   }
   return n > 0;
 }

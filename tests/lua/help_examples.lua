@@ -50,8 +50,8 @@ tap.is(table.concat(without, " "), "", "every example says what it prints")
 local function lacking(prefix, room)
   local missing = {}
   for key, v in pairs(room) do
-    if type(key) == "string" and key:sub(1, 1) ~= "_" and type(v) ~= "userdata"
-       and type(v) ~= "number" and not (type(v) == "table" and rawget(v, "__dl_module")) then
+    if type(key) == "string" and key:sub(1, 1) ~= "_"
+       and not (type(v) == "table" and rawget(v, "__dl_module")) then
       local text = dlrepl._inspect(prefix .. key, 1, 80)
       if not text then missing[#missing + 1] = prefix .. key
       end
@@ -66,6 +66,7 @@ for prefix, room in pairs {
   ["torch."] = torch, ["F."] = F, ["nn."] = nn, ["nn.init."] = nn.init, ["optim."] = optim,
   ["nn.utils."] = nn.utils, ["torch.utils.data."] = torch.utils.data, ["np."] = np,
   ["torchvision.datasets."] = torchvision.datasets, ["dlrepl."] = dlrepl,
+  ["dlrepl.plot."] = dlrepl.plot,
   ["torchvision.transforms."] = torchvision.transforms, ["torch.cuda."] = torch.cuda,
   ["torch.autograd."] = torch.autograd, ["torch.nn.Module."] = nn.Module,
   ["torch.optim.Optimizer."] = optim.Optimizer} do
