@@ -82,9 +82,17 @@ static int with_number(lua_State *L, int row, dl_box *a, dl_box *b) {
   return finish(L, out, dl_run(op, (dl_arg[]){T(a ? a->t : b->t), num}, 2, 0, &out->t));
 }
 
+/* NULL for what is no tensor. A finalizer may bring back a box whose tensor is gone. */
+static inline dl_box *operand(lua_State *L, int i) {
+  dl_box *b = dl_object(L, i, &dl_t_tensor);
+  if (b && !b->t) dl_type_error(L, "this tensor was freed");
+  return b;
+}
+
 static inline int arith(lua_State *L, int row, bool fast) {
-  dl_box *a = dl_object(L, 1, &dl_t_tensor), *b = dl_object(L, 2, &dl_t_tensor);
+  dl_box *a = operand(L, 1), *b = operand(L, 2);
   dl_pace(L);
+  if (!a && !b) return bad_operands(L, row);
   if (!a || !b) return with_number(L, row, a, b);
   dl_box *out = shell(L);
   if (fast) return finish2(L, out, dl_op2(binary[row].op, a->t, b->t, &out->t), row);
@@ -102,7 +110,8 @@ static int l_binary(lua_State *L) {
 }
 
 static int l_unary(lua_State *L) {
-  dl_box *a = dl_object(L, 1, &dl_t_tensor);
+  dl_box *a = operand(L, 1);
+  if (!a) return dl_type_error(L, "bad operand type: '%s'", dl_type_name(L, 1));
   dl_pace(L);
   dl_box *out = shell(L);
   dl_opid op = (dl_opid)lua_tointeger(L, lua_upvalueindex(2));
@@ -133,7 +142,7 @@ static int l_lt(lua_State *L) { return ordered(L, "<", "lt", "gt"); }
 static int l_le(lua_State *L) { return ordered(L, "<=", "le", "ge"); }
 
 static int l_len(lua_State *L) {
-  const dl_tensor *t = dl_get_tensor(L, 1);
+  const dl_tensor *t = dl_check_tensor(L, 1, "len", "self");
   if (t->ndim == 0) return dl_type_error(L, "len() of a 0-d tensor");
   lua_pushinteger(L, t->size[0]);
   return 1;

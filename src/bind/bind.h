@@ -55,6 +55,12 @@ static inline void *dl_object(lua_State *L, int i, const dl_tag_info *tag) {
   if (p == NULL || lua_rawlen(L, i) != tag->size || *p != tag) return NULL;
   return (void *)p;
 }
+/* The object that a metamethod was called on: someone may have taken it from the metatable. */
+static inline void *dl_self(lua_State *L, const dl_tag_info *tag) {
+  void *p = dl_object(L, 1, tag);
+  if (!p) luaL_argerror(L, 1, "called on an object of another type");
+  return p;
+}
 static inline dl_tensor *dl_get_tensor(lua_State *L, int i) {
   dl_box *b = dl_object(L, i, &dl_t_tensor);
   return b ? b->t : NULL;

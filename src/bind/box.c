@@ -114,7 +114,7 @@ dl_tensor *dl_check_tensor(lua_State *L, int i, const char *fn, const char *para
 }
 
 static int l_gc(lua_State *L) {
-  dl_box *b = lua_touserdata(L, 1);
+  dl_box *b = dl_object(L, 1, &dl_t_tensor);
   if (b) dl_tensor_drop(&b->t);
   return 0;
 }

@@ -89,6 +89,19 @@ static void push_box(lua_State *L, dl_tensor *t) {
   b->t = dl_tensor_retain(t);
 }
 
+/* A gradient keeps its dtype and its size, whatever a hook makes of it. */
+static int check_result(lua_State *L, const dl_tensor *was, const dl_tensor *now) {
+  char a[48], b[48];
+  if (now->dtype != was->dtype)
+    return dl_throw(L, DL_RuntimeError, DL_E_DTYPE,
+                    "hook '<lambda>' has changed the type of value (was %s got %s)",
+                    dl_tensor_type_name(was, a), dl_tensor_type_name(now, b));
+  if (!dl_sizes_equal(was->ndim, was->size, now->ndim, now->size))
+    return dl_throw(L, DL_RuntimeError, DL_E_SHAPE,
+                    "hook '<lambda>' has changed the size of value");
+  return 0;
+}
+
 static int call_tensor_hooks(lua_State *L) {
   hook_call *c = lua_touserdata(L, 1);
   int n = push_functions(L, c->slot), list = lua_gettop(L);
@@ -101,6 +114,7 @@ static int call_tensor_hooks(lua_State *L) {
     if (dl_is_nil(L, -1)) {
       lua_pop(L, 1);
     } else if (dl_get_tensor(L, -1)) {
+      check_result(L, c->t, dl_get_tensor(L, -1));
       lua_replace(L, now);
     } else {
       return dl_type_error(L, "expected Variable, but hook returned '%s'", dl_type_name(L, -1));
@@ -241,7 +255,7 @@ void dl_push_node(lua_State *L, dl_node *n) {
 }
 
 static int l_node_gc(lua_State *L) {
-  dl_nodebox *b = lua_touserdata(L, 1);
+  dl_nodebox *b = dl_self(L, &dl_t_node);
   dl_node *n = b->n;
   b->n = NULL;
   if (n) dl_node_release(n);

@@ -326,11 +326,7 @@ static dl_status put(dl_ex *e, ix_run *r, dl_tensor *value) {
   if (r->any_tensor) {
     if (value->dtype != dst->dtype && (value->ndim == 0 || value->wrapped))
       value = EX(e, _to_copy, T(value), DT(dst->dtype));
-    if (e->st == DL_OK) {
-      dl_tensor *ix = NULL;
-      for (int i = 0; i < r->n_index && !ix; i++) ix = r->index[i];
-      EX_(e, index_put, T(dst), TS(r->index, r->n_index), T(value));
-    }
+    if (e->st == DL_OK) EX_(e, index_put, T(dst), TS(r->index, r->n_index), T(value));
     return e->st;
   }
   if (value->ndim == 0) {

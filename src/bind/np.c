@@ -297,8 +297,11 @@ static int l_binary(lua_State *L) {
   dl_box *a = dl_object(L, 1, &dl_t_np), *b = dl_object(L, 2, &dl_t_np);
   bool real = binary[row].op == DL_OP_div;
   for (int i = 1; i <= 2; i++) {
-    if (i == 1 ? a != NULL : b != NULL) continue;
-    if (lua_type(L, i) != LUA_TNUMBER)
+    if (i == 1 ? a != NULL : b != NULL) {
+      dl_np_check(L, i, "arithmetic");
+      continue;
+    }
+    if (lua_type(L, i) != LUA_TNUMBER || (!a && !b))
       return dl_type_error(L, "unsupported operand type(s): '%s' and '%s'", dl_type_name(L, 1),
                            dl_type_name(L, 2));
     real = real || !lua_isinteger(L, i);
@@ -314,7 +317,7 @@ static int l_binary(lua_State *L) {
 static int l_unm(lua_State *L) { return run(L, DL_OP_neg, (dl_arg[]){T(self(L))}, 1); }
 
 static int l_gc(lua_State *L) {
-  dl_box *b = lua_touserdata(L, 1);
+  dl_box *b = dl_self(L, &dl_t_np);
   dl_tensor_drop(&b->t);
   return 0;
 }
@@ -354,7 +357,7 @@ static int l_numpy(lua_State *L) {
 
 /* ---- open ----------------------------------------------------------------------------------- */
 static int l_npdtype_tostring(lua_State *L) {
-  const dl_word *w = lua_touserdata(L, 1);
+  const dl_word *w = dl_self(L, &dl_t_npdtype);
   lua_pushstring(L, dl_dtypes[w->v].name);
   return 1;
 }

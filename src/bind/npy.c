@@ -106,8 +106,8 @@ static bool parse_shape(const char *s, header *h) {
       if (h->ndim == DL_MAXDIM) return false;
       h->size[h->ndim++] = strtoll(s, &end, 10);
       s = end;
-    } else {
-      s++;
+    } else if (*s++ == '-') {
+      return false;
     }
   }
   return *s == ')';

@@ -246,7 +246,7 @@ void dl_push_text(lua_State *L, dl_tensor *t) {
 }
 
 static int l_tostring(lua_State *L) {
-  dl_box *b = lua_touserdata(L, 1);
+  dl_box *b = dl_self(L, &dl_t_tensor);
   if (!b->t) {
     lua_pushliteral(L, "tensor(freed)");
     return 1;

@@ -191,6 +191,10 @@ static int set_data(lua_State *L, dl_tensor *t) {
   dl_tensor *src = dl_get_tensor(L, 3);
   if (!src) return dl_type_error(L, "Variable data has to be a tensor, but got %s",
                                  dl_type_name(L, 3));
+  if (t->requires_grad && !dl_dtype_is_float((dl_dtype)src->dtype))
+    return dl_throw(L, DL_RuntimeError, DL_E_DTYPE,
+                    "data set to a tensor that requires gradients must be floating point or "
+                    "complex dtype");
   dl_status st = dl_tensor_set_data(t, src);
   return st == DL_OK ? 0 : dl_raise(L, st);
 }
@@ -238,8 +242,9 @@ static int l_index(lua_State *L) {
     lua_pushvalue(L, 2);
     int kind = lua_rawget(L, METHODS);
     if (kind == LUA_TFUNCTION) return 1;
-    dl_box *b = lua_touserdata(L, 1);
-    if (kind == LUA_TNUMBER && b->t) return props[lua_tointeger(L, -1)].get(L, b->t);
+    dl_box *b = dl_object(L, 1, &dl_t_tensor);
+    if (kind == LUA_TNUMBER && (!b || !b->t)) return dl_type_error(L, "this tensor was freed");
+    if (kind == LUA_TNUMBER) return props[lua_tointeger(L, -1)].get(L, b->t);
     const char *name = lua_tostring(L, 2);
     if (kind != LUA_TNIL) return 1;
     if (is_identifier(name) && strcmp(name, "None") && strcmp(name, "True")
@@ -314,7 +319,9 @@ static int l_call(lua_State *L) {
 static int l_enumerate_next(lua_State *L) {
   int64_t i = lua_isnil(L, 2) ? 0 : lua_tointeger(L, 2) + 1;
   lua_pushinteger(L, i);
-  return next_row(L, dl_get_tensor(L, lua_upvalueindex(1)), i) ? 2 : 0;
+  dl_tensor *x = dl_get_tensor(L, lua_upvalueindex(1));
+  if (!x) return dl_type_error(L, "this tensor was freed");
+  return next_row(L, x, i) ? 2 : 0;
 }
 
 static int l_enumerate(lua_State *L) {

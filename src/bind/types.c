@@ -57,6 +57,12 @@ bool dl_is_size(lua_State *L, int i) {
 }
 
 static lua_Integer size_len(lua_State *L, int i) {
+  if (!lua_istable(L, i)) {
+    dl_fail(DL_TypeError, DL_E_ARGUMENT, "unbound method of torch.Size needs a Size, not %s",
+            dl_type_name(L, i));
+    dl_note("a method is called with a colon: x.shape:numel()");
+    return dl_raise(L, DL_E_ARGUMENT);
+  }
   lua_Integer n = (lua_Integer)lua_rawlen(L, i); /* counts entries 1 … n-1 */
   if (n) return n + 1;
   bool any = lua_rawgeti(L, i, 0) != LUA_TNIL;
@@ -188,6 +194,8 @@ static int push_between(lua_State *L, const char *open, const char *close) {
   for (lua_Integer i = 0; i < n; i++) {
     if (i) luaL_addstring(&b, ", ");
     lua_rawgeti(L, 1, i);
+    luaL_tolstring(L, -1, NULL);
+    lua_remove(L, -2);
     luaL_addvalue(&b);
   }
   luaL_addstring(&b, close);
@@ -266,13 +274,13 @@ void dl_push_dtype(lua_State *L, dl_dtype d) {
 }
 
 static int l_dtype_tostring(lua_State *L) {
-  const dl_word *w = lua_touserdata(L, 1);
+  const dl_word *w = dl_self(L, &dl_t_dtype);
   lua_pushfstring(L, "torch.%s", dl_dtypes[w->v].name);
   return 1;
 }
 
 static int l_dtype_index(lua_State *L) {
-  const dl_word *w = lua_touserdata(L, 1);
+  const dl_word *w = dl_self(L, &dl_t_dtype);
   const char *key = luaL_checkstring(L, 2);
   if (!strcmp(key, "itemsize")) lua_pushinteger(L, dl_dtypes[w->v].size);
   else if (!strcmp(key, "is_floating_point")) lua_pushboolean(L, dl_dtype_is_float((dl_dtype)w->v));
@@ -320,14 +328,14 @@ void dl_push_device(lua_State *L, dl_device d) {
 }
 
 static int l_device_tostring(lua_State *L) {
-  const dl_devbox *b = lua_touserdata(L, 1);
+  const dl_devbox *b = dl_self(L, &dl_t_device);
   char buf[24];
   lua_pushstring(L, dl_device_str(b->d, buf));
   return 1;
 }
 
 static int l_device_index(lua_State *L) {
-  const dl_devbox *b = lua_touserdata(L, 1);
+  const dl_devbox *b = dl_self(L, &dl_t_device);
   const char *key = luaL_checkstring(L, 2);
   char buf[24];
   if (!strcmp(key, "type")) {

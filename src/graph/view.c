@@ -19,7 +19,8 @@ dl_status dl_graph_view(dl_tensor *base, dl_tensor *view, uint8_t view_kind) {
   dl_extra *x = dl_tensor_extra(view);
   if (!x) return dl_err.kind;
   dl_tensor *root = base_of(base);
-  uint8_t kind = dl_grad_enabled() ? view_kind : DL_VIEW_NO_GRAD;
+  uint8_t off = dl_mode & DL_MODE_INFERENCE ? DL_VIEW_INFERENCE : DL_VIEW_NO_GRAD;
+  uint8_t kind = dl_grad_enabled() ? view_kind : off;
   if (root && kind == DL_VIEW_PLAIN) kind = base->extra->view_kind;
   dl_tensor_release(x->base);
   x->base = dl_tensor_retain(root ? root : base);
@@ -40,6 +41,11 @@ static const char *const kind_advice[] = {
         "clarify your code by moving both the view and the inplace either both inside the "
         "no_grad block (if you don't want the inplace to be tracked) or both outside (if you "
         "want the inplace to be tracked).",
+    [DL_VIEW_INFERENCE] =
+        " Given that this use case is ambiguous and error-prone, it is forbidden. You can "
+        "clarify your code by moving both the view and the inplace either both inside the "
+        "inference_mode block (if you don't want the inplace to be tracked) or both outside (if "
+        "you want the inplace to be tracked).",
     [DL_VIEW_CUSTOM] =
         " This view was created inside a custom Function (or because an input was returned "
         "as-is) and the autograd logic to handle view+inplace would override the custom "
@@ -53,19 +59,21 @@ static dl_status check_kind(const dl_tensor *t, bool indirect) {
   const char *what = indirect ? "its base or another view of its base has been" : "is being";
   char name[64];
   if (t->grad_fn) dl_node_short_name(t->grad_fn, name, sizeof name);
-  if (t->grad_fn && kind != DL_VIEW_NO_GRAD)
+  const char *mode = kind == DL_VIEW_INFERENCE ? "inference mode" : "no_grad mode";
+  const char *outside =
+      kind == DL_VIEW_INFERENCE ? "in normal mode" : "with grad mode enabled";
+  if (t->grad_fn && kind != DL_VIEW_NO_GRAD && kind != DL_VIEW_INFERENCE)
     return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
                    "Output %u of %s is a view and %s modified inplace.%s", (unsigned)t->out_nr,
                    name, what, kind_advice[kind]);
   if (t->grad_fn)
     return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
-                   "Output %u of %s is a view of a view which was created in no_grad mode and %s "
-                   "modified inplace with grad mode enabled.%s",
-                   (unsigned)t->out_nr, name, what, kind_advice[kind]);
+                   "Output %u of %s is a view of a view which was created in %s and %s "
+                   "modified inplace %s.%s",
+                   (unsigned)t->out_nr, name, mode, what, outside, kind_advice[kind]);
   return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
-                 "A view was created in no_grad mode and %s modified inplace with grad mode "
-                 "enabled.%s",
-                 what, kind_advice[kind]);
+                 "A view was created in %s and %s modified inplace %s.%s", mode, what, outside,
+                 kind_advice[kind]);
 }
 
 dl_status dl_rebase_check(dl_tensor *t) { return base_of(t) ? check_kind(t, false) : DL_OK; }

@@ -32,20 +32,53 @@ static bool same_view(const dl_tensor *a, const dl_tensor *b) {
          dl_sizes_equal(a->ndim, a->stride, b->ndim, b->stride);
 }
 
+static dl_status folds(const dl_tensor *dst) {
+  if (!dl_tensor_self_overlap(dst)) return DL_OK;
+  return dl_fail(
+      DL_RuntimeError, DL_E_ARGUMENT,
+      "unsupported operation: more than one element of the written-to tensor refers to a "
+      "single memory location. Please clone() the tensor before performing the operation.");
+}
+
+static dl_status meeting(void) {
+  return dl_fail(
+      DL_RuntimeError, DL_E_ARGUMENT,
+      "unsupported operation: some elements of the input tensor and the written-to tensor "
+      "refer to a single memory location. Please clone() the tensor before performing the "
+      "operation.");
+}
+
+static dl_status meets(const dl_tensor *t, const dl_tensor *dst) {
+  bool apart = !t || t == dst || t->st != dst->st || same_view(t, dst);
+  return apart || !dl_tensor_overlap(t, dst) ? DL_OK : meeting();
+}
+
+/* first and last byte that a view may touch */
+static void reach(const dl_tensor *t, const char **first, const char **last) {
+  int64_t span = 0;
+  for (int i = 0; i < t->ndim; i++) span += (t->size[i] - 1) * t->stride[i];
+  *first = t->data;
+  *last = t->data + (span + 1) * (int64_t)dl_dtype_size((dl_dtype)t->dtype) - 1;
+}
+
+/* An index that changed under the kernel would point anywhere: no common stretch at all. */
+static dl_status meets_index(const dl_tensor *index, const dl_tensor *dst) {
+  const char *a, *a_last, *b, *b_last;
+  if (!index || index->st != dst->st || !index->numel || !dst->numel) return DL_OK;
+  if (index->dtype == DL_BOOL || index->dtype == DL_U8) return DL_OK;  /* read before the write */
+  reach(index, &a, &a_last);
+  reach(dst, &b, &b_last);
+  return a <= b_last && b <= a_last ? meeting() : DL_OK;
+}
+
 static dl_status overlaps(const dl_call *c, const dl_tensor *self) {
-  if (dl_tensor_self_overlap(self))
-    return dl_fail(
-        DL_RuntimeError, DL_E_ARGUMENT,
-        "unsupported operation: more than one element of the written-to tensor refers to a "
-        "single memory location. Please clone() the tensor before performing the operation.");
-  for (int k = 0; k < c->nin; k++) {
-    const dl_tensor *t = c->in[k];
-    if (t && t != self && t->st == self->st && !same_view(t, self) && dl_tensor_overlap(t, self))
-      return dl_fail(
-          DL_RuntimeError, DL_E_ARGUMENT,
-          "unsupported operation: some elements of the input tensor and the written-to tensor "
-          "refer to a single memory location. Please clone() the tensor before performing the "
-          "operation.");
+  if (!strchr(c->op->where, 'e')) DL_TRY(folds(self));
+  for (int k = 0; k < c->nin; k++) DL_TRY(meets(c->in[k], self));
+  for (int i = 1; i < c->schema->nparam; i++) {
+    const dl_arg *a = &c->arg[i];
+    if (strncmp(c->schema->p[i].name, "ind", 3)) continue;      /* index, indices */
+    if (a->tag == DL_A_TENSOR) DL_TRY(meets_index(a->t, self));
+    for (int j = 0; a->tag == DL_A_TENSORS && j < a->n; j++) DL_TRY(meets_index(a->ts[j], self));
   }
   return DL_OK;
 }
@@ -71,6 +104,17 @@ static bool any_grad(const dl_schema *s, const dl_arg *arg) {
       if (arg[i].ts[j] && arg[i].ts[j]->requires_grad) return true;
   }
   return false;
+}
+
+/* The result goes through memory of its own, so this refuses what PyTorch refuses, no more. */
+static dl_status out_overlaps(const dl_schema *s, const dl_arg *arg, const dl_tensor *dst) {
+  DL_TRY(folds(dst));
+  for (int i = 0; i < s->nparam; i++) {
+    if (arg[i].tag == DL_A_TENSOR) DL_TRY(meets(arg[i].t, dst));
+    for (int j = 0; arg[i].tag == DL_A_TENSORS && j < arg[i].n; j++)
+      DL_TRY(meets(arg[i].ts[j], dst));
+  }
+  return DL_OK;
 }
 
 static dl_status resize_out(dl_tensor *dst, const dl_tensor *src) {
@@ -116,6 +160,7 @@ dl_status dl_dispatch_out(dl_opid op, const dl_arg *arg, dl_tensor *const *dst, 
         "%s(): functions with out=... arguments don't support automatic differentiation, but one "
         "of the arguments requires grad.",
         s->name);
+  for (int k = 0; k < ndst; k++) DL_TRY(out_overlaps(s, arg, dst[k]));
   dl_ret r;
   DL_TRY(dl_dispatch(op, arg, 0, &r));
   dl_status st = DL_OK;

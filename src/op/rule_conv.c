@@ -100,13 +100,21 @@ static const char *times_str(int n, const int64_t *v, char *buf, size_t cap) {
   return buf;
 }
 
+/* elements a window may span, so that sums of a few stay in an int64 */
+#define DL_WIDEST ((int64_t)1 << 60)
+
 static dl_status check_window(const dl_tensor *x, const dl_tensor *w, const params *p) {
   int64_t in[2], kernel[2];
   char a[64], b[64], s[160];
   bool fits = true, zero = false;
   for (int d = 0; d < p->dim; d++) {
-    in[d] = x->size[2 + d] + 2 * p->padding[d];
-    kernel[d] = p->dilation[d] * (w->size[2 + d] - 1) + 1;
+    int64_t last = w->size[2 + d] - 1;
+    if (!dl_mul_ok(2, p->padding[d], &in[d]) || in[d] > DL_WIDEST ||
+        x->size[2 + d] > DL_WIDEST || !dl_mul_ok(p->dilation[d], last, &kernel[d]) ||
+        kernel[d] > DL_WIDEST)
+      return dl_fail(DL_RuntimeError, DL_E_SHAPE, "convolution: padding or dilation is too large");
+    in[d] += x->size[2 + d];
+    kernel[d]++;
     fits = fits && in[d] >= kernel[d];
     zero = zero || w->size[2 + d] == 0;
   }

@@ -1,6 +1,7 @@
 /* views.c -- running VIEW rows: new sizes and strides over the same storage
  *
- * INVARIANT  A view shares its base's storage and version counter; autograd knows the base. */
+ * INVARIANT  A view shares its base's storage and version counter; autograd knows the base.
+ *            A view is an inference tensor when its base is, whatever the mode. */
 #include "graph/graph.h"
 #include "op/dispatch.h"
 
@@ -16,7 +17,6 @@ static dl_status make_views(dl_vcall *v, bool list, dl_ret *ret) {
     dl_vout *o = &v->out[i];
     dl_tensor **slot = list ? &ret->more[i] : &ret->v[i];
     DL_TRY(dl_tensor_view(v->self, o->ndim, o->size, o->stride, o->offset, slot));
-    (*slot)->inference = (dl_mode & DL_MODE_INFERENCE) || v->self->inference;
     ret->n = i + 1;
   }
   return DL_OK;
@@ -33,7 +33,7 @@ static dl_status record(dl_call *c, dl_tensor **outs, int n) {
 }
 
 static dl_status attach(dl_call *c, dl_tensor **outs, int n, bool list) {
-  if (dl_mode & DL_MODE_INFERENCE) return DL_OK;
+  if ((dl_mode & DL_MODE_INFERENCE) && c->in[0]->inference) return DL_OK;
   if (c->op->grad) {
     uint8_t kind = list ? DL_VIEW_MULTI : dl_grad_enabled() ? DL_VIEW_PLAIN : DL_VIEW_NO_GRAD;
     for (int i = 0; i < n; i++) DL_TRY(dl_graph_view(c->in[0], outs[i], kind));

@@ -79,6 +79,9 @@ static dl_status dims_room(int ndim, dl_tensor *t, int64_t **dims) {
   return *dims ? DL_OK : dl_fail(DL_RuntimeError, DL_E_OOM, "out of memory for a tensor's sizes");
 }
 
+/* elements; times eight bytes it fits an int64 */
+#define DL_FAR ((int64_t)1 << 56)
+
 dl_status dl_tensor_shape_set(dl_tensor *t, int ndim, const int64_t *size, const int64_t *stride) {
   int64_t numel, *dims, s[2 * DL_MAXDIM]; /* size and stride may be t's own */
   DL_TRY(dl_numel(ndim, size, &numel));
@@ -86,7 +89,10 @@ dl_status dl_tensor_shape_set(dl_tensor *t, int ndim, const int64_t *size, const
   int half = ndim <= 4 ? 4 : ndim;
   for (int i = 0; i < ndim; i++) s[i] = size[i];
   if (!stride) dl_strides_contig(ndim, s, s + DL_MAXDIM);
-  for (int i = 0; stride && i < ndim; i++) s[DL_MAXDIM + i] = stride[i];
+  for (int i = 0; stride && i < ndim; i++) {       /* a lone element's stride is never walked: */
+    bool far = size[i] < 2 && (stride[i] > DL_FAR || stride[i] < -DL_FAR);
+    s[DL_MAXDIM + i] = far ? 1 : stride[i];         /* it may not overflow when multiplied */
+  }
   if (!t->short_dims) dl_block_free(t->size, 2 * (size_t)t->ndim * sizeof(int64_t));
   t->short_dims = ndim <= 4;
   t->ndim = (uint8_t)ndim;

@@ -44,7 +44,7 @@ typedef struct dl_extra {
   dl_tensor *ver_owner;          /* view of a `.data` alias: the alias that counts (owned) */
 } dl_extra;
 
-enum { DL_VIEW_PLAIN, DL_VIEW_MULTI, DL_VIEW_NO_GRAD, DL_VIEW_CUSTOM };
+enum { DL_VIEW_PLAIN, DL_VIEW_MULTI, DL_VIEW_NO_GRAD, DL_VIEW_CUSTOM, DL_VIEW_INFERENCE };
 
 struct dl_tensor {
   int32_t refs;

@@ -258,7 +258,8 @@ local function check_groups(self, saved)
     raise("ValueError", "loaded state dict has a different number of parameter groups")
   end
   for g, group in ipairs(self.param_groups) do
-    if #saved[g].params ~= #group.params then
+    local params = type(saved[g]) == "table" and saved[g].params
+    if type(params) ~= "table" or #params ~= #group.params then
       raise("ValueError", "loaded state dict contains a parameter group that doesn't match the "
             .. "size of optimizer's group")
     end
