@@ -85,18 +85,22 @@ local function line(self, columns)
   local elapsed = math.max(now() - self.began, 1e-9)
   local rate = self.n / elapsed
   local head = self.desc and self.desc .. ": " or ""
-  local tail = "  " .. rate_text(rate * self.scale, self.unit) .. postfix_text(self)
-  local total, share = self.total, ""
-  if total and self.n <= total then
-    local done = total > 0 and self.n / total or 1
+  local speed = "  " .. rate_text(rate * self.scale, self.unit)
+  local postfix = postfix_text(self)
+  local tail, total, share = "", self.total, ""
+  local done = total and self.n <= total and (total > 0 and self.n / total or 1)
+  if done then
     local left = rate > 0 and (total - self.n) / rate or math.huge
     head = head .. string.format("%3d%%", math.floor(done * 100))
     tail = string.format(" %s/%s  %s<%s", number(self.n), number(total), duration(elapsed),
-                         duration(left)) .. tail
-    share = columns and bar_text(done, columns - length(head) - length(tail) - 3) or ""
+                         duration(left))
   else
-    tail = string.format("%s %s  %s", number(self.n), self.unit, duration(elapsed)) .. tail
+    tail = string.format("%s %s  %s", number(self.n), self.unit, duration(elapsed))
   end
+  local room = columns or math.huge -- what does not fit is left out: the rate before the values
+  if length(head .. tail .. speed .. postfix) <= room then tail = tail .. speed end
+  if length(head .. tail .. postfix) <= room then tail = tail .. postfix end
+  if done and columns then share = bar_text(done, columns - length(head .. tail) - 3) end
   local text = head .. share .. tail
   return columns and cut(text, columns) or text
 end

@@ -14,7 +14,8 @@ my $r = run({}, $DLREPL, 'docs/make/all.lua', "$dir");
 is($r->{status}, 0, 'make docs succeeds') or diag($r->{err});
 
 for my $page (qw(ops.md dlrepl.1 completion/dlrepl.bash completion/_dlrepl
-                 annotations/torch.lua annotations/nn.lua annotations/optim.lua annotations/rest.lua)) {
+                 annotations/torch.lua annotations/nn.lua annotations/optim.lua
+                 annotations/rest.lua)) {
     my $same = Cli::read_file("docs/$page") eq Cli::read_file("$dir/$page");
     ok($same, "docs/$page is what make docs gives")
         or diag('run make docs and commit what it changes');

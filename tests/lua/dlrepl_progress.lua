@@ -142,6 +142,12 @@ end)
 local widest, columns = 0, dlrepl._columns(io.tmpfile())
 for _, line in ipairs((screen(text))) do widest = math.max(widest, utf8.len(line)) end
 t.ok(widest < columns, "a line never wraps")
+text = written(true, function(o)
+  o.desc = ("d"):rep(columns - 30)
+  local b = progress(2, o)
+  for _ in b do b:set {loss = 0.5} end
+end)
+t.like(screen(text)[1], "^d+: 100%% 2/2  00:00<00:00$", "what does not fit is left out whole")
 text = written(true, function(o) for _ in progress(200000, o) do end end)
 t.ok(#text < 4000, "a fast loop draws few lines")
 
