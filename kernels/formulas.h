@@ -213,7 +213,7 @@ DL_FN R FN(gelu_tanh_slope)(R v, R s) {
   return s + v * s * (K(1.0) - s) * du;
 }
 #endif
-DL_PW(OP, relu, 1, NUM0, LARGER(x, 0), MOST(x, 0))
+DL_PW(OP, relu, 1, NUM0, PICK(x < 0, 0, x), MOST(x, 0))
 DL_PWF(FORM, gelu_none, 1, NUM0, x * phi(x))
 DL_PWF(FORM, gelu_tanh, 1, NUM0, x * sigmoid(GELU_IN(x)))
 DL_PWF(OP, silu, 1, NUM0, x * sigmoid(x))

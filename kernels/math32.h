@@ -101,7 +101,7 @@ DL_FN float dl_exp_poly(float r) {
 DL_FN float dl_exp32(float x) {
   int k;
   float c = x > 89.0f ? 89.0f : x;
-  c = c < -104.0f ? -104.0f : c;
+  c = dl_pick32(c < -104.0f, -104.0f, c);
   float r = dl_exp_reduce(c, &k);
   return dl_scale32(dl_exp_poly(r), k);
 }

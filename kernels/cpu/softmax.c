@@ -21,7 +21,8 @@ static inline float log_f32(float v) { return dl_log32(v); }
 static inline double exp_f64(double v) { return exp(v); }
 static inline double log_f64(double v) { return log(v); }
 
-#define LARGER(a, b) (((int)((b) > (a)) | ((b) != (b))) ? (b) : (a))
+/* nan is left out: it comes back through the sum */
+#define LARGER(a, b) ((b) > (a) ? (b) : (a))
 /* Fold n elements of a line: each is EXPR of i, JOIN combines. */
 #define LANE_FOLD(T, var, FIRST, JOIN, EXPR)                                        \
   T var;                                                                            \
