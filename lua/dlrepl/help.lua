@@ -78,7 +78,7 @@ local shorter = {
 }
 
 local function normal(name)
-  name = name:gsub("%s+", ""):gsub(":", "."):gsub("%(.*$", "")
+  name = name:gsub("%s+", ""):gsub(":", "."):gsub("%(.*$", ""):gsub("repeat$", "Repeat")
   for _, pair in ipairs(shorter) do name = name:gsub(pair[1], pair[2]) end
   return name
 end
@@ -88,6 +88,7 @@ local modules = {
   F = "layers and losses as functions", optim = "what changes parameters by their gradients",
   ["nn.init"] = "starting values", ["nn.utils"] = "clipping, parameters as one vector",
   ["torch.utils.data"] = "data sets, samplers and loaders", ["torch.cuda"] = "GPUs: none here",
+  torchvision = "datasets and transforms", ["torch.utils"] = "data",
   ["torch.autograd"] = "gradients", ["torchvision.datasets"] = "pictures with labels",
   ["torchvision.transforms"] = "pictures made ready", dlrepl = "our own", np = "CPU arrays",
   Tensor = "methods and properties of tensors", Module = "methods of modules",
@@ -95,24 +96,6 @@ local modules = {
 }
 
 local by_value, by_op
-
--- value -> name of its entry, for what is no operation.
-local function identities()
-  if by_value then return by_value end
-  by_value = {[None] = "None", [slice] = "slice"}
-  for _, room in ipairs(rooms()) do
-    if modules[room[1]] and not data.get("nn." .. room[1]) then by_value[room[2]] = room[1] end
-    for key, v in next, room[2] do
-      if type(key) == "string" and type(v) ~= "number" and type(v) ~= "boolean" and type(v) ~= "string" then
-        local name = room[1] .. "." .. key
-        if modules[name] then by_value[v] = name end
-        if data.get(name) then by_value[v] = by_value[v] or name
-        elseif data.get(key) and type(v) == "function" then by_value[v] = by_value[v] or key end
-      end
-    end
-  end
-  return by_value
-end
 
 -- Operation's name -> its rows.
 local function ops()
@@ -126,6 +109,30 @@ local function ops()
     end
   end
   return by_op
+end
+
+local objects = {["function"] = true, table = true, userdata = true}
+
+-- value -> name of its entry, for what is no operation.
+local function identities()
+  if by_value then return by_value end
+  by_value = {}
+  if slice ~= nil then by_value[slice] = "slice" end
+  if None ~= nil then by_value[None] = "None" end
+  for _, room in ipairs(rooms()) do
+    if modules[room[1]] and not data.get("nn." .. room[1]) then by_value[room[2]] = room[1] end
+    for key, v in next, room[2] do
+      if type(key) == "string" and objects[type(v)] then
+        local name = room[1] .. "." .. key
+        if modules[name] then by_value[v] = name end
+        if data.get(name) then by_value[v] = by_value[v] or name
+        elseif type(v) == "function" and (data.get(key) or ops()[key:gsub("_$", "")]) then
+          by_value[v] = by_value[v] or data.get(key) and key or key:gsub("_$", "")
+        end
+      end
+    end
+  end
+  return by_value
 end
 
 -- ---- pages -------------------------------------------------------------------------------------
@@ -143,6 +150,11 @@ local function op_title(name, rows)
     end
   end
   return table.concat(parts, ", ")
+end
+
+-- The name without the _ of an in-place form, where there is one.
+local function plain_form(key)
+  return torch.Tensor[key] ~= nil and key:gsub("_$", "") or key
 end
 
 local function op_page(name, rows, asked)
@@ -171,8 +183,9 @@ local function module_page(name)
     end
   end
   for _, entry in ipairs(data.names()) do
-    local key = entry:match("^" .. name:gsub("%.", "%%.") .. "%.([%w_]+)$")
-    if key then names[#names + 1] = key end
+    local key = entry:match("^" .. name:gsub("%.", "%%.") .. "%.([%w_.]+)$")
+    local below = name == "torchvision" or name == "torch.utils"
+    if key and (below or not key:find(".", 1, true)) then names[#names + 1] = key end
   end
   table.sort(names)
   return {title = name, help = modules[name] .. ":", signatures = {},
@@ -224,6 +237,24 @@ local function by_name(name, asked)
   if entry then return entry_page(name, entry) end
 end
 
+-- Public names, and last parts of names -> how they are asked for.
+local function all_names()
+  local names, last, full = {}, {}, {}
+  local function add(name)
+    local key = name:match("[%w_]+$")
+    names[#names + 1] = name
+    if not full[key] then last[#last + 1] = key end
+    full[key] = full[key] or name
+  end
+  for _, name in ipairs(data.names()) do
+    if ops()[name] then add((op_title(name, ops()[name]):match("^[^,]+")))
+    else add((name:gsub("^Tensor%.", data.get(name).sig and "x:" or "x.")
+                   :gsub("^Module%.", "model:")
+                   :gsub("^Optimizer%.", "opt:"))) end
+  end
+  return names, last, full
+end
+
 -- Follow a dotted name; what is not there is nil. Only our own names are followed.
 local function walk(name)
   local v = _G
@@ -265,7 +296,7 @@ local function find(path, value)
     if found then return found end
     local room, key = name:match("^([%w_%.]-)%.?([%w_]+)$")
     if room == "torch" or room == "F" or room == "Tensor" then
-      found = by_name(key, key) or by_name((key:gsub("_$", "")), key)
+      found = by_name(key, key) or by_name(plain_form(key), key)
       if found then return found end
     end
   end
@@ -273,38 +304,39 @@ local function find(path, value)
   local found = of_value(value)
   if found or not name or value ~= nil then return found end
   local key = name:match("[%w_]+$") or ""
+  if name:find("^opt") then found = by_name("Optimizer." .. key) end
   for _, try in ipairs {key, "Tensor." .. key, "Module." .. key, "Optimizer." .. key,
-                        (key:gsub("_$", ""))} do
+                        plain_form(key)} do
     if name:find(".", 1, true) or try == key then found = found or by_name(try, key) end
   end
-  return found
+  local whole = not found and name == key and select(3, all_names())[key]
+  return whole and by_name(normal(whole:gsub("^x[.:]", "Tensor."):gsub("^model:", "Module.")
+                                       :gsub("^opt:", "Optimizer.")), key) or found
 end
 
 -- ---- unknown names -----------------------------------------------------------------------------
 
--- Public names, and last parts of names -> how they are asked for.
-local function all_names()
-  local names, last, full = {}, {}, {}
-  local function add(name)
-    local key = name:match("[%w_]+$")
-    names[#names + 1] = name
-    if not full[key] then last[#last + 1] = key end
-    full[key] = full[key] or name
+local MOST = 6 -- names that are offered
+
+-- Names that contain the word, as a text; nil if there is none.
+local function containing(word, names)
+  local found = {}
+  for _, name in ipairs(#word >= 3 and names or {}) do
+    if name:lower():find(word:lower(), 1, true) and #found < MOST then found[#found + 1] = name end
   end
-  for _, name in ipairs(data.names()) do
-    if ops()[name] then add((op_title(name, ops()[name]):match("^[^,]+")))
-    else add((name:gsub("^Tensor%.", data.get(name).sig and "x:" or "x.")
-                   :gsub("^Module%.", "model:")
-                   :gsub("^Optimizer%.", "opt:"))) end
-  end
-  return names, last, full
+  return found[1] and table.concat(found, ", ")
 end
 
 local function unknown(name)
   local plain = normal(name)
   local names, last, full = all_names()
-  local meant = near.best(plain, names) or full[near.best(plain:match("[%w_]+$") or "", last) or ""]
-  return "nothing is known about '" .. name .. "'" .. (meant and "; did you mean '" .. meant .. "'?"
+  local word = plain:match("[%w_]+$") or ""
+  local meant = near.best(plain, names) or not plain:find(".", 1, true) and containing(word, names)
+    or full[near.best(word, last) or ""]
+  if type(rawget(_G, name)) == "function" then
+    return name .. " is Lua's own: see the Lua manual, www.lua.org/manual/5.4"
+  end
+  return "nothing is known about '" .. name .. "'" .. (meant and "; did you mean " .. meant .. "?"
     or ". help() shows where to begin.")
 end
 

@@ -34,7 +34,7 @@ $r = repl("?torch.add\nlocal x = torch.ones(2)\nx:sum?\n x.shape ?\nhelp(x.sum)\
 has_text($r->{out}, qr/^torch\.add, x:add.*signature.*example.*torch\.sum, x:sum/s,
     '?torch.add and x:sum? print their pages');
 has_text($r->{out}, qr/torch\.sum, x:sum.*x\.shape.*torch\.sum, x:sum/s, 'so does help(x.sum)');
-has_text($r->{out}, "did you mean 'torch.sum'?", 'an unknown name is answered with the nearest');
+has_text($r->{out}, "did you mean torch.sum?", 'an unknown name is answered with the nearest');
 has_text($r->{out}, qr/Where things are/, 'help() is a guided page');
 is($r->{err}, '', 'and nothing fails');
 $r = run($DLREPL, '-e', 'print(dlrepl._inspect("torch.add", 1, 60))');
