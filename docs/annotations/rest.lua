@@ -1121,5 +1121,42 @@ function torch.ByteTensor(size, ...) end
 ---@return torch.Tensor
 function torch.BoolTensor(size, ...) end
 
+---a slice for an index, as Python's a:b:step
+---@param start? integer|nil
+---@param stop? integer|nil
+---@param step? integer|nil
+---@param keywords? {start?: integer|nil, stop?: integer|nil, step?: integer|nil}
+function torch.slice(start, stop, step, keywords) end
+
+---a slice for an index, as Python's a:b:step
+---@param start? integer|nil
+---@param stop? integer|nil
+---@param step? integer|nil
+---@param keywords? {start?: integer|nil, stop?: integer|nil, step?: integer|nil}
+function Tensor:slice(start, stop, step, keywords) end
+
+dlrepl.plot = {}
+---values against their positions, or y against x; several series in a table by name
+---@param x any|table
+---@param y? any
+---@param keywords? {x?: any, y?: any, title?: string|nil, columns?: number|nil, height?: number|nil, ascii?: boolean}
+function dlrepl.plot.lines(x, y, keywords) end
+
+---points of y against x
+---@param x any|table
+---@param y? any
+---@param keywords? {x?: any, y?: any, title?: string|nil, columns?: number|nil, height?: number|nil, ascii?: boolean}
+function dlrepl.plot.scatter(x, y, keywords) end
+
+---how many values lie in each of bins intervals
+---@param x any|table
+---@param keywords? {x?: any, bins?: integer|nil, range?: table|nil, title?: string|nil, columns?: number|nil, height?: number|nil, ascii?: boolean}
+function dlrepl.plot.hist(x, keywords) end
+
+---a matrix as shades, an image as a picture in text
+---@param matrix torch.Tensor|table
+---@param keywords? {matrix?: torch.Tensor, range?: table|nil, title?: string|nil, columns?: number|nil, height?: number|nil, ascii?: boolean}
+function dlrepl.plot.image(matrix, keywords) end
+
 Dataset, DataLoader = torch.utils.data.Dataset, torch.utils.data.DataLoader
 TensorDataset = torch.utils.data.TensorDataset

@@ -1446,7 +1446,7 @@ function Tensor:min() end
 ---@param self torch.Tensor|table
 ---@param dim? integer|nil
 ---@param keepdim? boolean
----@param keywords? {self?: torch.Tensor, dim?: integer|nil, keepdim?: boolean}
+---@param keywords? {self?: torch.Tensor, dim?: integer|nil, keepdim?: boolean, out?: torch.Tensor}
 ---@return torch.Tensor
 function torch.argmax(self, dim, keepdim, keywords) end
 
@@ -1461,7 +1461,7 @@ function Tensor:argmax(dim, keepdim, keywords) end
 ---@param self torch.Tensor|table
 ---@param dim? integer|nil
 ---@param keepdim? boolean
----@param keywords? {self?: torch.Tensor, dim?: integer|nil, keepdim?: boolean}
+---@param keywords? {self?: torch.Tensor, dim?: integer|nil, keepdim?: boolean, out?: torch.Tensor}
 ---@return torch.Tensor
 function torch.argmin(self, dim, keepdim, keywords) end
 
@@ -1476,7 +1476,7 @@ function Tensor:argmin(dim, keepdim, keywords) end
 ---@param self torch.Tensor|table
 ---@param dim? integer[]|integer|nil
 ---@param keepdim? boolean
----@param keywords? {self?: torch.Tensor, dim?: integer[]|integer|nil, keepdim?: boolean}
+---@param keywords? {self?: torch.Tensor, dim?: integer[]|integer|nil, keepdim?: boolean, out?: torch.Tensor}
 ---@return torch.Tensor
 function torch.all(self, dim, keepdim, keywords) end
 
@@ -1491,7 +1491,7 @@ function Tensor:all(dim, keepdim, keywords) end
 ---@param self torch.Tensor|table
 ---@param dim? integer[]|integer|nil
 ---@param keepdim? boolean
----@param keywords? {self?: torch.Tensor, dim?: integer[]|integer|nil, keepdim?: boolean}
+---@param keywords? {self?: torch.Tensor, dim?: integer[]|integer|nil, keepdim?: boolean, out?: torch.Tensor}
 ---@return torch.Tensor
 function torch.any(self, dim, keepdim, keywords) end
 
@@ -1507,7 +1507,7 @@ function Tensor:any(dim, keepdim, keywords) end
 ---@param dim? integer[]|integer|nil
 ---@param unbiased? boolean
 ---@param keepdim? boolean
----@param keywords? {self?: torch.Tensor, dim?: integer[]|integer|nil, unbiased?: boolean, keepdim?: boolean, correction?: number|nil}
+---@param keywords? {self?: torch.Tensor, dim?: integer[]|integer|nil, unbiased?: boolean, keepdim?: boolean, correction?: number|nil, out?: torch.Tensor}
 ---@return torch.Tensor
 function torch.var(self, dim, unbiased, keepdim, keywords) end
 
@@ -1524,7 +1524,7 @@ function Tensor:var(dim, unbiased, keepdim, keywords) end
 ---@param dim? integer[]|integer|nil
 ---@param unbiased? boolean
 ---@param keepdim? boolean
----@param keywords? {self?: torch.Tensor, dim?: integer[]|integer|nil, unbiased?: boolean, keepdim?: boolean, correction?: number|nil}
+---@param keywords? {self?: torch.Tensor, dim?: integer[]|integer|nil, unbiased?: boolean, keepdim?: boolean, correction?: number|nil, out?: torch.Tensor}
 ---@return torch.Tensor
 function torch.std(self, dim, unbiased, keepdim, keywords) end
 
@@ -1541,7 +1541,7 @@ function Tensor:std(dim, unbiased, keepdim, keywords) end
 ---@param p? number|nil
 ---@param dim? integer[]|integer|nil
 ---@param keepdim? boolean
----@param keywords? {self?: torch.Tensor, p?: number|nil, dim?: integer[]|integer|nil, keepdim?: boolean, dtype?: torch.dtype|nil}
+---@param keywords? {self?: torch.Tensor, p?: number|nil, dim?: integer[]|integer|nil, keepdim?: boolean, dtype?: torch.dtype|nil, out?: torch.Tensor}
 ---@return torch.Tensor
 function torch.norm(self, p, dim, keepdim, keywords) end
 
@@ -1557,7 +1557,7 @@ function Tensor:norm(p, dim, keepdim, keywords) end
 ---@param self torch.Tensor|table
 ---@param dim? integer[]|integer
 ---@param keepdim? boolean
----@param keywords? {self?: torch.Tensor, dim?: integer[]|integer, keepdim?: boolean}
+---@param keywords? {self?: torch.Tensor, dim?: integer[]|integer, keepdim?: boolean, out?: torch.Tensor}
 ---@return torch.Tensor
 function torch.logsumexp(self, dim, keepdim, keywords) end
 
@@ -1635,7 +1635,7 @@ function Tensor:median() end
 ---@param dim? integer
 ---@param keepdim? boolean
 ---@param indices? torch.Tensor
----@param keywords? {self?: torch.Tensor, k?: integer, dim?: integer, keepdim?: boolean, indices?: torch.Tensor}
+---@param keywords? {self?: torch.Tensor, k?: integer, dim?: integer, keepdim?: boolean, indices?: torch.Tensor, out?: torch.Tensor}
 ---@return torch.Tensor
 ---@return torch.Tensor
 function torch.kthvalue(self, k, dim, keepdim, indices, keywords) end
@@ -1656,7 +1656,7 @@ function Tensor:kthvalue(k, dim, keepdim, indices, keywords) end
 ---@param descending? boolean
 ---@param stable? boolean
 ---@param indices? torch.Tensor
----@param keywords? {self?: torch.Tensor, dim?: integer, descending?: boolean, stable?: boolean, indices?: torch.Tensor}
+---@param keywords? {self?: torch.Tensor, dim?: integer, descending?: boolean, stable?: boolean, indices?: torch.Tensor, out?: torch.Tensor}
 ---@return torch.Tensor
 ---@return torch.Tensor
 function torch.sort(self, dim, descending, stable, indices, keywords) end
@@ -1695,7 +1695,7 @@ function Tensor:argsort(dim, descending, stable, keywords) end
 ---@param largest? boolean
 ---@param sorted? boolean
 ---@param indices? torch.Tensor
----@param keywords? {self?: torch.Tensor, k?: integer, dim?: integer, largest?: boolean, sorted?: boolean, indices?: torch.Tensor}
+---@param keywords? {self?: torch.Tensor, k?: integer, dim?: integer, largest?: boolean, sorted?: boolean, indices?: torch.Tensor, out?: torch.Tensor}
 ---@return torch.Tensor
 ---@return torch.Tensor
 function torch.topk(self, k, dim, largest, sorted, indices, keywords) end
@@ -1731,7 +1731,7 @@ function Tensor:bincount(weights, minlength, keywords) end
 ---@param bins? integer
 ---@param min? number
 ---@param max? number
----@param keywords? {self?: torch.Tensor, bins?: integer, min?: number, max?: number}
+---@param keywords? {self?: torch.Tensor, bins?: integer, min?: number, max?: number, out?: torch.Tensor}
 ---@return torch.Tensor
 function torch.histc(self, bins, min, max, keywords) end
 
@@ -1747,7 +1747,7 @@ function Tensor:histc(bins, min, max, keywords) end
 ---@param self torch.Tensor|table
 ---@param dim? integer
 ---@param dtype? torch.dtype|nil
----@param keywords? {self?: torch.Tensor, dim?: integer, dtype?: torch.dtype|nil}
+---@param keywords? {self?: torch.Tensor, dim?: integer, dtype?: torch.dtype|nil, out?: torch.Tensor}
 ---@return torch.Tensor
 function torch.softmax(self, dim, dtype, keywords) end
 
@@ -1770,7 +1770,7 @@ function Tensor:softmax(dim, dtype, keywords) end
 ---@param self torch.Tensor|table
 ---@param dim? integer
 ---@param dtype? torch.dtype|nil
----@param keywords? {self?: torch.Tensor, dim?: integer, dtype?: torch.dtype|nil}
+---@param keywords? {self?: torch.Tensor, dim?: integer, dtype?: torch.dtype|nil, out?: torch.Tensor}
 ---@return torch.Tensor
 function torch.log_softmax(self, dim, dtype, keywords) end
 
@@ -2413,7 +2413,7 @@ function Tensor:roll(shifts, dims, keywords) end
 ---lower triangle, zeros elsewhere
 ---@param self torch.Tensor|table
 ---@param diagonal? integer
----@param keywords? {self?: torch.Tensor, diagonal?: integer}
+---@param keywords? {self?: torch.Tensor, diagonal?: integer, out?: torch.Tensor}
 ---@return torch.Tensor
 function torch.tril(self, diagonal, keywords) end
 
@@ -2432,7 +2432,7 @@ function Tensor:tril_(diagonal, keywords) end
 ---upper triangle, zeros elsewhere
 ---@param self torch.Tensor|table
 ---@param diagonal? integer
----@param keywords? {self?: torch.Tensor, diagonal?: integer}
+---@param keywords? {self?: torch.Tensor, diagonal?: integer, out?: torch.Tensor}
 ---@return torch.Tensor
 function torch.triu(self, diagonal, keywords) end
 
@@ -2451,7 +2451,7 @@ function Tensor:triu_(diagonal, keywords) end
 ---diagonal of a matrix, or a matrix with this diagonal
 ---@param self torch.Tensor|table
 ---@param diagonal? integer
----@param keywords? {self?: torch.Tensor, diagonal?: integer}
+---@param keywords? {self?: torch.Tensor, diagonal?: integer, out?: torch.Tensor}
 ---@return torch.Tensor
 function torch.diag(self, diagonal, keywords) end
 
@@ -2539,7 +2539,7 @@ function Tensor:index_put_(indices, values, accumulate, keywords) end
 ---@param self torch.Tensor|table
 ---@param dim? integer
 ---@param index? torch.Tensor
----@param keywords? {self?: torch.Tensor, dim?: integer, index?: torch.Tensor}
+---@param keywords? {self?: torch.Tensor, dim?: integer, index?: torch.Tensor, out?: torch.Tensor}
 ---@return torch.Tensor
 function torch.gather(self, dim, index, keywords) end
 
@@ -2604,7 +2604,7 @@ function Tensor:scatter_add_(dim, index, src, keywords) end
 ---@param self torch.Tensor|table
 ---@param dim? integer
 ---@param index? torch.Tensor
----@param keywords? {self?: torch.Tensor, dim?: integer, index?: torch.Tensor}
+---@param keywords? {self?: torch.Tensor, dim?: integer, index?: torch.Tensor, out?: torch.Tensor}
 ---@return torch.Tensor
 function torch.index_select(self, dim, index, keywords) end
 
@@ -2742,7 +2742,7 @@ function Tensor:take(index, keywords) end
 ---@param self torch.Tensor|table
 ---@param indices? torch.Tensor
 ---@param dim? integer|nil
----@param keywords? {self?: torch.Tensor, indices?: torch.Tensor, dim?: integer|nil}
+---@param keywords? {self?: torch.Tensor, indices?: torch.Tensor, dim?: integer|nil, out?: torch.Tensor}
 ---@return torch.Tensor
 function torch.take_along_dim(self, indices, dim, keywords) end
 
