@@ -1,7 +1,8 @@
 /* line.c -- one line from a person, with editing and history where Readline is there
  *
- * For repl.c. Readline is driven through its callback interface: we wait for input ourselves, so an
- * interrupt at the prompt simply drops the line.
+ * For repl.c. Readline gets its keys from us: we wait for input ourselves, so an interrupt at the
+ * prompt simply drops the line. (Its callback interface is not used: in 8.2 keys that come fast
+ * after a search end the process.)
  *
  * INVARIANT  Either every function of Readline in `rl` was found, or none is used.
  * MUST NOT   know Lua. */
@@ -23,11 +24,7 @@
 #include "repl/term.h"
 
 static struct {
-  void (*handler_install)(const char *prompt, void (*take)(char *line));
-  void (*handler_remove)(void);
-  void (*read_char)(void);
-  void (*free_line_state)(void);
-  void (*callback_sigcleanup)(void);
+  char *(*readline)(const char *prompt);
   void (*add_history)(const char *line);
   void (*stifle_history)(int n);
   void (*deprep_terminal)(void);
@@ -36,7 +33,9 @@ static struct {
   void (*resize_terminal)(void);
   void (*reset_screen_size)(void);
   int (*insert_text)(const char *text);
-  void (*redisplay)(void);
+  void (*replace_line)(const char *text, int clear_undo);
+  int (**getc_function)(FILE *);
+  int (**startup_hook)(void);
   int (*variable_bind)(const char *name, const char *value);
   char **line_buffer;
   int *catch_signals, *catch_sigwinch;
@@ -44,18 +43,14 @@ static struct {
 } rl;
 
 static bool terminal, have_rl;
-static char *got_line, *next_text;
-static bool got_any;
+static char *next_text, *begun; /* begun: the line that an interrupt cut short */
+static volatile sig_atomic_t waiting, editing, caught, resized;
 
 /* ---- the library ------------------------------------------------------------------------- */
 
 static bool load_readline(void) {
   static const struct { const char *name; void *slot; } rows[] = {
-      {"rl_callback_handler_install", &rl.handler_install},
-      {"rl_callback_handler_remove", &rl.handler_remove},
-      {"rl_callback_read_char", &rl.read_char},
-      {"rl_free_line_state", &rl.free_line_state},
-      {"rl_callback_sigcleanup", &rl.callback_sigcleanup},
+      {"readline", &rl.readline},
       {"add_history", &rl.add_history},
       {"stifle_history", &rl.stifle_history},
       {"rl_deprep_terminal", &rl.deprep_terminal},
@@ -64,7 +59,9 @@ static bool load_readline(void) {
       {"rl_resize_terminal", &rl.resize_terminal},
       {"rl_reset_screen_size", &rl.reset_screen_size},
       {"rl_insert_text", &rl.insert_text},
-      {"rl_redisplay", &rl.redisplay},
+      {"rl_replace_line", &rl.replace_line},
+      {"rl_getc_function", &rl.getc_function},
+      {"rl_startup_hook", &rl.startup_hook},
       {"rl_variable_bind", &rl.variable_bind},
       {"rl_line_buffer", &rl.line_buffer},
       {"rl_catch_signals", &rl.catch_signals},
@@ -87,17 +84,14 @@ static bool load_readline(void) {
 
 /* ---- reading ----------------------------------------------------------------------------- */
 
-static void take_line(char *line) {
-  got_line = line;
-  got_any = true;
-  rl.handler_remove();
-  dl_term_editing(false);
+static void set_editing(bool on) {
+  editing = on;
+  dl_term_editing(on);
 }
 
 /* Ctrl-Z, Ctrl-\\, hang-up and termination: at the prompt the terminal is put back first. */
 static const int leaving[] = {SIGTSTP, SIGTERM, SIGHUP, SIGQUIT};
 enum { N_LEAVING = sizeof leaving / sizeof *leaving };
-static volatile sig_atomic_t waiting, caught, resized;
 
 static void act_on(int sig) {
   struct sigaction ours, standard = {.sa_handler = SIG_DFL};
@@ -111,19 +105,23 @@ static void act_on(int sig) {
 }
 
 static void on_leaving(int sig) {
-  if (waiting) caught = sig;
-  else act_on(sig);
+  if (waiting || (editing && sig == SIGTSTP)) {
+    caught = sig;
+    return;
+  }
+  dl_term_restore(); /* Readline may be in the middle of a key, or of a paste that never ends */
+  act_on(sig);
 }
 
 static void leave_and_return(void) {
   int sig = caught;
   caught = 0;
   if (have_rl) rl.deprep_terminal();
-  dl_term_editing(false);
+  set_editing(false);
   act_on(sig);
   if (!have_rl) return;
   rl.prep_terminal(1);
-  dl_term_editing(true);
+  set_editing(true);
   rl.forced_update_display();
 }
 
@@ -171,6 +169,7 @@ static bool wait_input(void) {
   for (int i = 0; i < N_LEAVING; i++) sigaddset(&block, leaving[i]);
   pthread_sigmask(SIG_BLOCK, &block, &before);
   while (!(stopped = dl_interrupt_idle_taken()) && !ready) {
+    if (caught) leave_and_return();
     waiting = 1;
     int n = ppoll(&in, 1, NULL, &before);
     ready = n > 0 || (n < 0 && errno != EINTR);
@@ -186,50 +185,63 @@ static bool wait_input(void) {
 }
 
 /* The line that was begun is handed over all the same, so that nothing typed is lost. */
-static dl_line drop_line(const char *begun, char **text, size_t *len) {
-  *text = strdup(begun);
+static dl_line drop_line(const char *line, char **text, size_t *len) {
+  *text = strdup(line);
   *len = *text ? strlen(*text) : 0;
-  fputs("^C\n", stdout);
-  fflush(stdout);
   return DL_LINE_INTERRUPT;
 }
 
-static void begin_editing(const char *prompt) {
-  static bool started; /* before, Readline does not know a size that could change */
-  char shown[64]; /* Readline is told which bytes take no column */
-  const char *on = dl_term_on(DL_ROLE_PROMPT, 1), *off = dl_term_off(1);
-  if (*on) snprintf(shown, sizeof shown, "\001%s\002%s\001%s\002", on, prompt, off);
-  else snprintf(shown, sizeof shown, "%s", prompt);
-  got_any = false;
-  dl_term_editing(true);
-  if (resized && started) rl.reset_screen_size();
-  started = true;
-  resized = 0;
-  rl.handler_install(shown, take_line);
-  if (!next_text) return;
-  rl.insert_text(next_text);
-  rl.redisplay();
+/* Readline's way to a key. After an interrupt there are no more keys: whatever it is in the middle
+ * of (a search, an Esc, a paste) ends, and so does the line. */
+static int next_key(FILE *in) {
+  unsigned char c;
+  ssize_t n = 0;
+  (void)in;
+  if (!begun && !wait_input()) {
+    begun = strdup(*rl.line_buffer);
+    fputs("^C", stdout);
+    fflush(stdout);
+  }
+  if (begun) {
+    rl.replace_line("", 1);
+    return EOF;
+  }
+  while ((n = read(0, &c, 1)) < 0 && errno == EINTR) continue;
+  return n == 1 ? c : EOF;
+}
+
+static int insert_next(void) {
+  if (next_text) rl.insert_text(next_text);
   free(next_text);
   next_text = NULL;
+  return 0;
 }
 
 static dl_line read_edited(const char *prompt, char **text, size_t *len) {
-  begin_editing(prompt);
-  while (!got_any) {
-    if (wait_input()) {
-      rl.read_char();
-      continue;
-    }
-    dl_line how = drop_line(*rl.line_buffer, text, len);
-    rl.free_line_state();
-    rl.callback_sigcleanup();
-    rl.handler_remove();
-    dl_term_editing(false);
+  static bool started; /* before, Readline does not know a size that could change */
+  char shown[64];      /* Readline is told which bytes take no column */
+  const char *on = dl_term_on(DL_ROLE_PROMPT, 1), *off = dl_term_off(1);
+  if (*on) snprintf(shown, sizeof shown, "\001%s\002%s\001%s\002", on, prompt, off);
+  else snprintf(shown, sizeof shown, "%s", prompt);
+  if (resized && started) rl.reset_screen_size();
+  started = true;
+  resized = 0;
+  *rl.getc_function = next_key;
+  *rl.startup_hook = insert_next;
+  set_editing(true);
+  char *line = rl.readline(shown);
+  set_editing(false);
+  if (begun) {
+    free(line);
+    if (!dl_term_is_rich()) fputc('\n', stdout); /* else Readline has ended the line */
+    dl_line how = drop_line(begun, text, len);
+    free(begun);
+    begun = NULL;
     return how;
   }
-  *text = got_line;
-  *len = got_line ? strlen(got_line) : 0;
-  return got_line ? DL_LINE_TEXT : DL_LINE_END;
+  *text = line;
+  *len = line ? strlen(line) : 0;
+  return line ? DL_LINE_TEXT : DL_LINE_END;
 }
 
 static dl_line read_plain(const char *prompt, char **text, size_t *len) {
@@ -238,7 +250,10 @@ static dl_line read_plain(const char *prompt, char **text, size_t *len) {
   if (terminal) {
     printf("%s%s%s", dl_term_on(DL_ROLE_PROMPT, 1), prompt, dl_term_off(1));
     fflush(stdout);
-    if (!wait_input()) return drop_line("", text, len);
+    if (!wait_input()) {
+      puts("^C");
+      return drop_line("", text, len);
+    }
   }
   ssize_t n = getline(text, &cap, stdin);
   if (n < 0) {

@@ -300,11 +300,11 @@ static void run_pytorch(const char *rest, dl_outcome *o) {
 
 static void run_help(const char *rest, dl_outcome *o);
 
-#define TIMEIT_MORE "Without counts: as many runs as fit into 0.2 s, told as PyTorch's Measurement is."
+#define TIMEIT_MORE "Without counts: as many runs as fit into 0.2 s; told in PyTorch's form."
 
 static const dl_magic table[] = {
   {"time", "CODE", "run CODE once and tell how long it took", "Its value prints as ever.", DL_MAGIC_CODE, run_time},
-  {"timeit", "[-n RUNS] [-r MEASUREMENTS] CODE", "measure CODE many times, as torch.utils.benchmark does", TIMEIT_MORE, DL_MAGIC_CODE, run_timeit},
+  {"timeit", "[-n RUNS] [-r MEASUREMENTS] CODE", "measure CODE as torch.utils.benchmark does", TIMEIT_MORE, DL_MAGIC_CODE, run_timeit},
   {"who", "", "list your names: locals of the session, then globals", "", DL_MAGIC_NOTHING, run_who},
   {"run", "FILE [ARGS]", "run a program in this session; its globals stay", "", DL_MAGIC_FILE, run_file},
   {"load_history", "[N]", "put the last N inputs (10) on the next line, ready to be edited", "", DL_MAGIC_NUMBER, run_load},

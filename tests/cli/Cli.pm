@@ -84,6 +84,8 @@ use Time::HiRes qw(time sleep);
 use constant {TIOCSPTLCK => 0x40045431, TIOCGPTN => 0x80045430, TIOCSCTTY => 0x540e,
               TIOCSWINSZ => 0x5414};
 
+our @SIZE = (24, 80);   # rows and columns of the next terminal
+
 # Start a command on a terminal of its own.
 sub start {
     my ($class, @command) = @_;
@@ -93,7 +95,7 @@ sub start {
     my $number = pack 'i', 0;
     ioctl $master, TIOCGPTN, $number or return undef;
     my $name = '/dev/pts/' . unpack 'i', $number;
-    my $size = pack 'S4', 24, 80, 0, 0;
+    my $size = pack 'S4', @SIZE, 0, 0;
     ioctl $master, TIOCSWINSZ, $size;
     my $pid = fork // die "fork: $!";
     if (!$pid) {
@@ -111,6 +113,41 @@ sub start {
 }
 
 sub send { my ($t, $text) = @_; syswrite $t->{fd}, $text; }
+
+# Send a long text, reading what comes meanwhile (else both sides would wait for each other).
+sub paste {
+    my ($t, $text, $seconds) = @_;
+    my $end = time + ($seconds // 20);
+    my $out = IO::Select->new($t->{fd});
+    for (my $at = 0; $at < length $text && time < $end;) {
+        $t->read_some(0);
+        next unless $out->can_write(0.1);
+        my $n = syswrite $t->{fd}, $text, 2048, $at;
+        $at += $n if $n;
+    }
+}
+
+sub read_some {
+    my ($t, $seconds) = @_;
+    return 0 unless $t->{select}->can_read($seconds);
+    my $n = sysread $t->{fd}, my $more, 65536;
+    $t->{text} .= $more if $n;
+    return $n;
+}
+
+sub resize {
+    my ($t, $rows, $columns) = @_;
+    my $size = pack 'S4', $rows, $columns, 0, 0;
+    ioctl $t->{fd}, TIOCSWINSZ, $size;
+}
+
+# The terminal's local modes (ECHO, ICANON …) as a number.
+sub modes {
+    my ($t) = @_;
+    my $settings = "\0" x 60;
+    ioctl $t->{fd}, 0x5401, $settings or return undef;
+    return (unpack 'L4', $settings)[3];
+}
 
 # Wait until the pattern comes (it and all before it is consumed): the seconds it took, or undef.
 sub wait_for {

@@ -16,7 +16,13 @@ sub prompt {
     return $t;
 }
 
-sub leave { my ($t) = @_; $t->send("$CTRL_C$CTRL_D"); return $t->finish; }
+sub leave {
+    my ($t) = @_;
+    $t->send($CTRL_C);
+    $t->wait_for(qr/\^C.*?> /s);
+    $t->send($CTRL_D);
+    return $t->finish;
+}
 
 my $t = prompt();
 $t->send("for i = 1, 2 do\n");

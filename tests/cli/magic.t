@@ -34,11 +34,13 @@ has_text(said("local x = torch.ones(3)\n%timeit -n 100 -r 5 x:sum()\n"), qr/^
     x:sum\(\)\n
     \ \ Median:\ [\d.]+\ [num]s\n
     \ \ IQR:\ \ \ \ [\d.]+\ [num]s\ \([\d.]+\ to\ [\d.]+\)\n
-    \ \ 5\ measurements,\ 100\ runs\ per\ measurement,\ \d+\ threads?\n/x, '%timeit prints as PyTorch does');
+    \ \ 5\ measurements,\ 100\ runs\ per\ measurement,\ \d+\ threads?\n/x,
+    '%timeit prints as PyTorch does');
 has_text(said("%timeit -n 10 -r 1 z = 5\n"),
     qr/\n  [\d.]+ [num]?s\n  1 measurement, 10 runs , \d/,
     '... one measurement too, of statements too');
-has_text(said("%timeit 1 + 1\n"), qr/\d+ measurements, \d+0 runs per/, '... and counts by itself');
+has_text(said("%timeit 1 + 1\n"), qr/\d+ measurements, \d+0 runs per/,
+    '... and counts by itself');
 has_text(said("%timeit error('no')\n"), 'stdin:1: no', 'an error in it arrives');
 has_text(said("%timeit\n"), 'what shall be timed', 'without code it asks');
 has_text(said("%timeit -n x\n"), '-n and -r are followed by a number', 'a wrong count is refused');
