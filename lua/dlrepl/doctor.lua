@@ -58,7 +58,7 @@ local function onednn(f)
     return "ok", f.onednn .. ": convolutions and large matrix products use it"
   end
   return "--", (f.onednn or "not found") .. ": everything works, large convolutions and matrix "
-    .. "products are slower. Debian, Ubuntu: sudo apt install libdnnl3 (or libdnnl2)"
+    .. "products are slower. Debian, Ubuntu: sudo apt install libdnnl-dev"
 end
 
 local function readline(f)

@@ -115,16 +115,30 @@ static bool ready(void) {
   return true;
 }
 
+/* Sets generation. Debian 13 counts minor versions in the library's name: libdnnl.so.3.6. */
+static void *open_library(void) {
+  void *lib = NULL;
+  char name[32];
+  generation = 3;
+  if ((lib = dlopen("libdnnl.so.3", RTLD_NOW | RTLD_LOCAL))) return lib;
+  for (int minor = 20; minor >= 0 && !lib; minor--) {
+    snprintf(name, sizeof name, "libdnnl.so.3.%d", minor);
+    lib = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  }
+  if (lib) return lib;
+  generation = 2;
+  if ((lib = dlopen("libdnnl.so.2", RTLD_NOW | RTLD_LOCAL))) return lib;
+  generation = 0;
+  return NULL;
+}
+
 static bool load(void) {
   if (tried) return ready();
   tried = true;
   const char *env = getenv("DLREPL_ONEDNN");
   if (env && strcmp(env, "0") == 0) return strcpy(about, "switched off by DLREPL_ONEDNN=0"), false;
-  void *lib = dlopen("libdnnl.so.3", RTLD_NOW | RTLD_LOCAL);
-  generation = 3;
-  if (!lib) lib = dlopen("libdnnl.so.2", RTLD_NOW | RTLD_LOCAL), generation = 2;
-  if (!lib)
-    return generation = 0, strcpy(about, "not installed (libdnnl.so.3, libdnnl.so.2)"), false;
+  void *lib = open_library();
+  if (!lib) return strcpy(about, "not installed (libdnnl.so.3, libdnnl.so.2)"), false;
   if (!bind_symbols(lib) || engine_create(&engine, 1, 0) || stream_create(&stream, engine, 1))
     return generation = 0, strcpy(about, "installed, but of an unknown kind"), false;
   const version_info *(*version)(void);
