@@ -17,6 +17,7 @@
 #include "repl/history.h"
 #include "repl/line.h"
 #include "repl/magic.h"
+#include "repl/page.h"
 #include "repl/session.h"
 #include "repl/tab.h"
 #include "repl/term.h"
@@ -182,6 +183,7 @@ void dl_repl(bool welcome) {
   bool armed = false, over = false;
   terminal = isatty(0) && isatty(1);
   dl_line_open(terminal);
+  if (terminal) dl_session_print = dl_page;
   if (welcome && terminal) fputs(dl_term_columns() < 80 ? short_hello : hello, stdout);
   while (!over) {
     dl_tab_before(chunk.text, chunk.len);

@@ -218,17 +218,23 @@ void dl_session_call(int nargs, dl_outcome *o) {
   run(nargs, o);
 }
 
+void (*dl_session_print)(const char *text, size_t len);
+
 /* Print the arguments, the first is the columns; `_` becomes the first value that is not nil. */
 static int show(lua_State *l) {
   int columns = (int)lua_tointeger(l, 1), n = lua_gettop(l);
+  size_t len;
+  luaL_Buffer b;
+  luaL_buffinit(l, &b);
   for (int i = 2; i <= n; i++) {
-    size_t len;
     dl_show_push(l, i, columns);
-    const char *text = lua_tolstring(l, -1, &len);
-    fwrite(text, 1, len, stdout);
-    fputc('\n', stdout);
-    lua_pop(l, 1);
+    luaL_addvalue(&b);
+    luaL_addchar(&b, '\n');
   }
+  luaL_pushresult(&b);
+  const char *text = lua_tolstring(l, -1, &len);
+  if (dl_session_print) dl_session_print(text, len);
+  else fwrite(text, 1, len, stdout);
   if (n >= 2 && !lua_isnil(l, 2)) {
     lua_pushvalue(l, 2);
     lua_setglobal(l, "_");

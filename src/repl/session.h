@@ -48,6 +48,8 @@ void dl_session_call(int nargs, dl_outcome *o);
 /* Print the n values on top of the stack as the prompt does, set `_`, pop them. The outcome is the
  * line's; its notes are kept. */
 void dl_session_show(int n, int columns, dl_outcome *o);
+/* Where values go; NULL: straight to standard output. */
+extern void (*dl_session_print)(const char *text, size_t len);
 /* The error text, its trace and the word on a guard, to standard error. */
 void dl_session_report(const dl_outcome *o);
 

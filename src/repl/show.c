@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "repl/width.h"
+
 enum {
   MAX_DEPTH = 4,
   MAX_LENGTH = 100,     /* elements of one table */
@@ -39,13 +41,14 @@ static void push_quoted(lua_State *L, int idx) {
   luaL_addchar(&b, '"');
   for (size_t i = 0; i < len && i < MAX_STRING; i++) {
     unsigned char c = (unsigned char)t[i];
+    unsigned sign;
     char code[8];
     static const char from[] = "\n\t\r\"\\", to[] = "ntr\"\\";
     const char *at = c ? strchr(from, c) : NULL;
     if (at) {
       luaL_addchar(&b, '\\');
       luaL_addchar(&b, to[at - from]);
-    } else if (c < 32 || c == 127) {
+    } else if (c < 32 || c == 127 || !dl_utf8_read(t + i, len - i, &sign)) {
       lua_Integer v = c;
       code[0] = '\\';
       code[1] = (char)('0' + v / 100);
@@ -53,7 +56,9 @@ static void push_quoted(lua_State *L, int idx) {
       code[3] = (char)('0' + v % 10);
       luaL_addlstring(&b, code, 4);
     } else {
-      luaL_addchar(&b, (char)c);
+      size_t n = dl_utf8_read(t + i, len - i, &sign);
+      luaL_addlstring(&b, t + i, n);
+      i += n - 1;
     }
   }
   luaL_addchar(&b, '"');
@@ -61,6 +66,25 @@ static void push_quoted(lua_State *L, int idx) {
   if (len <= MAX_STRING) return;
   lua_pushfstring(L, "... (%I bytes)", (LUAI_UACINT)len);
   lua_concat(L, 2);
+}
+
+static int own_text(lua_State *L) {
+  luaL_tolstring(L, 1, NULL);
+  return 1;
+}
+
+/* Push what tostring says. Within a table one value whose __tostring fails does not hide the rest. */
+static void push_own_text(lua_State *L, int idx, int depth) {
+  if (depth == 0) {
+    luaL_tolstring(L, idx, NULL);
+    return;
+  }
+  idx = lua_absindex(L, idx);
+  lua_pushcfunction(L, own_text);
+  lua_pushvalue(L, idx);
+  if (lua_pcall(L, 1, 1, 0) == LUA_OK) return;
+  lua_pop(L, 1);
+  lua_pushfstring(L, "<%s whose text fails>", luaL_typename(L, idx));
 }
 
 /* ---- keys -------------------------------------------------------------------------------- */
@@ -137,7 +161,7 @@ static void push_key(show *s, int idx) {
   }
   lua_pushliteral(L, "[");
   if (lua_type(L, idx) == LUA_TSTRING) push_quoted(L, idx);
-  else luaL_tolstring(L, idx, NULL);
+  else push_own_text(L, idx, 1);
   lua_pushliteral(L, "] = ");
   lua_concat(L, 3);
 }
@@ -157,9 +181,12 @@ static layout choose(show *s, int idx, int n, int column) {
     size_t len;
     lua_rawgeti(s->L, idx, i);
     const char *t = lua_tolstring(s->L, -1, &len);
-    bool lines = memchr(t, '\n', len) != NULL;
+    if (memchr(t, '\n', len)) {
+      lua_pop(s->L, 1);
+      return ONE_EACH;
+    }
+    len = dl_width(t, len);
     lua_pop(s->L, 1);
-    if (lines) return ONE_EACH;
     total += len + 2;
     if (len > longest) longest = len;
   }
@@ -176,7 +203,7 @@ static void push_laid_out(show *s, int texts, int n, int column) {
   luaL_addchar(&b, '{');
   for (int i = 1; i <= n; i++) {
     lua_rawgeti(L, texts, i);
-    int len = (int)lua_rawlen(L, -1);
+    int len = (int)dl_width(lua_tostring(L, -1), lua_rawlen(L, -1));
     bool wrap = how == ONE_EACH || (how == FILLED && at + len + 2 > s->columns);
     if (i > 1) {
       lua_pushstring(L, wrap ? "," : ", ");
@@ -226,7 +253,7 @@ static void element(show *s, int kidx, int depth, int column) {
   int v = lua_gettop(L);
   if (kidx) push_key(s, kidx);
   else lua_pushliteral(L, "");
-  int key_len = (int)lua_rawlen(L, -1);
+  int key_len = (int)dl_width(lua_tostring(L, -1), lua_rawlen(L, -1));
   push_value(s, v, depth, column + key_len);
   lua_concat(L, 2);
   lua_replace(L, v);
@@ -324,7 +351,7 @@ static void push_value(show *s, int idx, int depth, int column) {
       break;
     default: break;
   }
-  luaL_tolstring(L, idx, NULL);
+  push_own_text(L, idx, depth);
   shift_lines(L, column);
 }
 
