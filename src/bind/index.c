@@ -34,7 +34,7 @@ static ix_item *add_item(lua_State *L, ix_key *k, ix_kind kind) {
   return it;
 }
 
-/* ---- text: "1:3, :, -1, ..., None" ---------------------------------------------------------- */
+/* ---- text: "1:3, :, -1, [0, 2], ..." -------------------------------------------------------- */
 static const char *blank(const char *s) {
   while (isspace((unsigned char)*s)) s++;
   return s;
@@ -42,7 +42,7 @@ static const char *blank(const char *s) {
 
 static int bad_text(lua_State *L, const char *text) {
   dl_fail(DL_IndexError, DL_E_INDEX, "invalid index text \"%s\"", text);
-  dl_note("as in Python: \"1:3, :, -1\", \"..., None\", \"::2\"; a table is the tuple: x[{1, "
+  dl_note("as in Python: \"1:3, :, -1\", \"..., None\", \"[0, 2], ::2\"; a table is the tuple: x[{1, "
           "\"1:3\"}]");
   return dl_raise(L, DL_E_INDEX);
 }
@@ -52,8 +52,50 @@ static const char *read_word(const char *s, const char *word) {
   return !strncmp(s, word, n) && !isalnum((unsigned char)s[n]) && s[n] != '_' ? s + n : NULL;
 }
 
+static void read_list(lua_State *L, ix_key *k, int i) {
+  dl_box *shell = dl_push_shell(L);
+  dl_make_read(L, i, DL_NODTYPE, shell);
+  if (shell->t->numel == 0) {
+    dl_tensor_drop(&shell->t);
+    dl_make_read(L, i, DL_I64, shell);
+  }
+  add_item(L, k, IX_TENSOR)->t = shell->t;
+}
+
+/* "[0, 2]", "[[0, 1], [True, False]]": pushes the table that says the same */
+static const char *push_bracket(lua_State *L, const char *s, const char *all, int depth) {
+  if (depth > DL_MAXDIM) bad_text(L, all);
+  luaL_checkstack(L, 4, "index");
+  lua_newtable(L);
+  s = blank(s + 1);
+  for (lua_Integer n = 1; *s != ']'; n++) {
+    char *stop;
+    const char *end;
+    if (*s == '[') {
+      s = push_bracket(L, s, all, depth + 1);
+    } else if ((end = read_word(s, "True")) || (end = read_word(s, "False"))) {
+      lua_pushboolean(L, *s == 'T');
+      s = end;
+    } else {
+      lua_pushinteger(L, strtoll(s, &stop, 10));
+      if (stop == s) bad_text(L, all);
+      s = stop;
+    }
+    lua_rawseti(L, -2, n);
+    s = blank(s);
+    if (*s == ',') s = blank(s + 1);
+    else if (*s != ']') bad_text(L, all);
+  }
+  return s + 1;
+}
+
 static const char *read_item(lua_State *L, ix_key *k, const char *s, const char *all) {
   const char *end;
+  if (*s == '[') {
+    s = push_bracket(L, s, all, 1);
+    read_list(L, k, lua_gettop(L));
+    return s;
+  }
   if (!strncmp(s, "...", 3)) {
     add_item(L, k, IX_ELLIPSIS);
     return s + 3;
@@ -103,16 +145,6 @@ static void read_text(lua_State *L, ix_key *k, const char *text) {
 }
 
 /* ---- Lua values ----------------------------------------------------------------------------- */
-static void read_list(lua_State *L, ix_key *k, int i) {
-  dl_box *shell = dl_push_shell(L);
-  dl_make_read(L, i, DL_NODTYPE, shell);
-  if (shell->t->numel == 0) {
-    dl_tensor_drop(&shell->t);
-    dl_make_read(L, i, DL_I64, shell);
-  }
-  add_item(L, k, IX_TENSOR)->t = shell->t;
-}
-
 static int bad_key(lua_State *L, int i) {
   return dl_throw(L, DL_IndexError, DL_E_INDEX,
                   "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables "

@@ -320,5 +320,6 @@ const char *dl_name_shorten(const char *name, char *buf, size_t cap) {
 }
 
 const char *dl_node_short_name(const dl_node *n, char *buf, size_t cap) {
+  if (n->kind == DL_NODE_COPYSLICES) return "torch::autograd::CopySlices";
   return dl_name_shorten(dl_node_name(n), buf, cap);
 }

@@ -75,7 +75,7 @@ static void describe_origin(dl_node *n, const dl_saved *s, char *buf, size_t cap
              dl_node_short_name(n, name, sizeof name));
   } else if (s->changed) {
     const char *by = s->by < DL_OP_COUNT    ? dl_ops[s->by].gradname
-                     : s->by == DL_OP_COUNT ? "CopySlices"
+                     : s->by == DL_OP_COUNT ? "torch::autograd::CopySlices"
                                             : "AsStrided";
     snprintf(buf, cap, ", which is output 0 of %s,", dl_name_shorten(by, name, sizeof name));
   } else {

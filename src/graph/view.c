@@ -58,19 +58,19 @@ static dl_status check_kind(const dl_tensor *t, bool indirect) {
   if (kind == DL_VIEW_PLAIN) return DL_OK;
   const char *what = indirect ? "its base or another view of its base has been" : "is being";
   char name[64];
-  if (t->grad_fn) dl_node_short_name(t->grad_fn, name, sizeof name);
+  const char *fn = t->grad_fn ? dl_node_short_name(t->grad_fn, name, sizeof name) : "";
   const char *mode = kind == DL_VIEW_INFERENCE ? "inference mode" : "no_grad mode";
   const char *outside =
       kind == DL_VIEW_INFERENCE ? "in normal mode" : "with grad mode enabled";
   if (t->grad_fn && kind != DL_VIEW_NO_GRAD && kind != DL_VIEW_INFERENCE)
     return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
                    "Output %u of %s is a view and %s modified inplace.%s", (unsigned)t->out_nr,
-                   name, what, kind_advice[kind]);
+                   fn, what, kind_advice[kind]);
   if (t->grad_fn)
     return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
                    "Output %u of %s is a view of a view which was created in %s and %s "
                    "modified inplace %s.%s",
-                   (unsigned)t->out_nr, name, mode, what, outside, kind_advice[kind]);
+                   (unsigned)t->out_nr, fn, mode, what, outside, kind_advice[kind]);
   return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
                  "A view was created in %s and %s modified inplace %s.%s", mode, what, outside,
                  kind_advice[kind]);

@@ -11,7 +11,8 @@
 #include <string.h>
 
 /* schema positions; 0 = the op has none */
-typedef struct places { uint8_t dim, keepdim, dtype; const char *name; } places;
+/* literal: an empty list of dims reduces none (elsewhere all) */
+typedef struct places { uint8_t dim, keepdim, dtype; const char *name; bool literal; } places;
 static const places places_of[DL_OP_COUNT] = {
   [DL_OP_sum] = {0, 0, 1, "sum"},           [DL_OP_sum_dim] = {1, 2, 3, "sum"},
   [DL_OP_mean] = {0, 0, 1, "mean"},         [DL_OP_mean_dim] = {1, 2, 3, "mean"},
@@ -20,7 +21,7 @@ static const places places_of[DL_OP_COUNT] = {
   [DL_OP_max] = {0, 0, 0, "max"},           [DL_OP_min] = {0, 0, 0, "min"},
   [DL_OP_max_dim] = {1, 2, 0, "max"},       [DL_OP_min_dim] = {1, 2, 0, "min"},
   [DL_OP_argmax] = {1, 2, 0, "argmax"},     [DL_OP_argmin] = {1, 2, 0, "argmin"},
-  [DL_OP_all] = {1, 2, 0, "all"},           [DL_OP_any] = {1, 2, 0, "any"},
+  [DL_OP_all] = {1, 2, 0, "all", true},     [DL_OP_any] = {1, 2, 0, "any", true},
   [DL_OP_var] = {1, 3, 0, "var"},           [DL_OP_std] = {1, 3, 0, "std"},
   [DL_OP_norm] = {2, 3, 4, "norm"},
 };
@@ -34,6 +35,7 @@ static dl_status reduced(dl_call *c, dl_dtype d) {
   static const dl_arg everything = {.tag = DL_A_NONE};
   const dl_arg *dim = p->dim ? &c->arg[p->dim] : &everything;
   DL_TRY(dl_dims_mask(dim, x->ndim, &c->dims));
+  if (p->literal && dim->tag == DL_A_INTS && dim->n == 0) c->dims = 0;
   c->out[0].dtype = (uint8_t)d;
   dl_reduce_meta(x, c->dims, p->keepdim && c->arg[p->keepdim].i, &c->out[0]);
   c->nout = 1;

@@ -99,4 +99,13 @@ t.raises(function() for _ in torch.tensor(1) do end end, "TypeError: iteration o
   "a number has no rows")
 t.raises(function() m() end, "TypeError: 'Tensor' object is not callable",
   "a tensor is no function")
+do
+  local x = torch.arange(6):view(2, 3)
+  t.is(tostring(x[":, [0, -1]"]), "tensor([[0, 2],\n        [3, 5]])", "a list in index text")
+  t.is(tostring(x["[True, False]"]), "tensor([[0, 1, 2]])", "a mask in index text")
+  t.raises(function() return x[("["):rep(100000)] end, "IndexError: invalid index text…",
+    "100,000 open brackets in index text")
+  t.is(tostring(x:all {dim = {}}.shape), "torch.Size([2, 3])", "all over no dims keeps them")
+end
+
 t.done()

@@ -56,7 +56,7 @@ function F.relu_(x) return read_input(x):relu_() end
 local read_shrink = args "shrink(Tensor input, number lambd=0.5)"
 function F.hardshrink(...)
   local x, lambd = read_shrink(...)
-  return torch.where(x:ge(-lambd):logical_and(x:le(lambd)), x * 0, x)
+  return torch.where(x:ge(-lambd):logical_and(x:le(lambd)), torch.zeros_like(x), x)
 end
 function F.softshrink(...)
   local x, lambd = read_shrink(...)
