@@ -42,8 +42,8 @@ static const char *blank(const char *s) {
 
 static int bad_text(lua_State *L, const char *text) {
   dl_fail(DL_IndexError, DL_E_INDEX, "invalid index text \"%s\"", text);
-  dl_note("as in Python: \"1:3, :, -1\", \"..., None\", \"[0, 2], ::2\"; a table is the tuple: x[{1, "
-          "\"1:3\"}]");
+  dl_note("as in Python: \"1:3, :, -1\", \"..., None\", \"[0, 2], ::2\"; a table is the tuple: "
+          "x[{1, \"1:3\"}]");
   return dl_raise(L, DL_E_INDEX);
 }
 

@@ -73,7 +73,7 @@ static int own_text(lua_State *L) {
   return 1;
 }
 
-/* Push what tostring says. Within a table one value whose __tostring fails does not hide the rest. */
+/* Push what tostring says. Within a table a value whose __tostring fails does not hide others. */
 static void push_own_text(lua_State *L, int idx, int depth) {
   if (depth == 0) {
     luaL_tolstring(L, idx, NULL);

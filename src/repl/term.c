@@ -70,6 +70,9 @@ void dl_term_restore(void) {
   if (editing && saved > 1 && write(1, end_paste, sizeof end_paste - 1) < 0) return;
 }
 
+#ifdef DL_SAN                       /* the sanitizer reports crashes itself */
+static void guard_crashes(void) {}
+#else
 /* Fatal: the handler is gone by SA_RESETHAND, so the signal kills when it is raised again. */
 static void on_crash(int sig) {
   dl_term_restore();
@@ -77,7 +80,6 @@ static void on_crash(int sig) {
 }
 
 static void guard_crashes(void) {
-#ifndef DL_SAN
   static const int fatal[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
   static char stack[1 << 16]; /* an overflowing stack cannot take its own signal */
   stack_t st = {.ss_sp = stack, .ss_size = sizeof stack};
@@ -85,8 +87,8 @@ static void guard_crashes(void) {
   sigemptyset(&sa.sa_mask);
   sigaltstack(&st, NULL);
   for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++) sigaction(fatal[i], &sa, NULL);
-#endif
 }
+#endif
 
 void dl_term_guard(void) {
   if (saved || tcgetattr(0, &before) != 0) return;
