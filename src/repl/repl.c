@@ -32,7 +32,7 @@ static const char hello[] =
     "  (x:matmul(w)):sum():backward()   methods take a colon, properties a dot: w.grad\n"
     "  for i = 1, 3 do print(i) end     the rest is Lua 5.4; lists count from 1, tensors from 0\n"
     "\n"
-    "Ctrl-C stops what runs, Ctrl-D leaves.\n";
+    "%help lists the commands that begin with %. Ctrl-C stops what runs, Ctrl-D leaves.\n";
 
 static const char short_hello[] =
     "dlrepl " DL_VERSION ": PyTorch in Lua. CPU.\n"
