@@ -34,6 +34,8 @@ typedef struct type_loops { loop of[DL_DTYPE_COUNT]; } type_loops;
 static dl_status run(plane *j, const type_loops *f, const dl_view *large, const dl_view *small) {
   sizes(j, large, small);
   int64_t area = j->h * j->w;
+  if (small->numel == 0 && j->out == large->data && large->numel)
+    memset(j->out, 0, (size_t)large->numel * dl_dtype_size((dl_dtype)large->dtype));
   if (small->numel == 0 || large->numel == 0) return DL_OK;
   return dl_parallel(large->numel / area, PIECE / (area + 1) + 1, f->of[large->dtype], j);
 }
@@ -132,6 +134,11 @@ MAX_BACK(double)
 DL_KERNEL(max_pool2d_backward) {
   static const type_loops f = {{[DL_F32] = max_back_float, [DL_F64] = max_back_double}};
   plane j = {.in = c->in[0].data, .out = c->out[0].data, .index = (int64_t *)c->in[1].data};
+  sizes(&j, &c->out[0], &c->in[0]);
+  for (int64_t i = 0; i < c->in[1].numel; i++)
+    if (j.index[i] < 0 || j.index[i] >= j.h * j.w)
+      return dl_fail(DL_IndexError, DL_E_INDEX, "max_pool2d_backward: index %lld is out of range",
+                     (long long)j.index[i]);
   return run(&j, &f, &c->out[0], &c->in[0]);
 }
 

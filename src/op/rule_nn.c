@@ -104,16 +104,29 @@ dl_status dl_rule_max_pool2d(dl_call *c) {
   return DL_OK;
 }
 
-/* Results as large as the list says. */
+/* The gradient of a pool: (C,H,W) or (N,C,H,W) as the list says, leading sizes those of grad. */
 static dl_status sized_like(dl_call *c, const dl_arg *size) {
-  dl_dtype d = (dl_dtype)c->in[0]->dtype;
+  const dl_tensor *g = c->in[0];
+  dl_dtype d = (dl_dtype)g->dtype;
+  char buf[160];
+  bool fits = size->n == g->ndim && (g->ndim == 3 || g->ndim == 4);
+  for (int i = 0; fits && i < g->ndim; i++)
+    fits = size->is[i] >= 0 && (i >= g->ndim - 2 || size->is[i] == g->size[i]);
+  if (!fits)
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "%s: no such input has a gradient of size %s",
+                   c->op->id, STR(g, buf));
   if (!dl_dtype_is_float(d)) return no_kernel(c->op->id, d);
   dl_call_out(c, 0, d, size->n, size->is);
   c->compute = dl_compute_for(d);
   return DL_OK;
 }
 
-dl_status dl_rule_max_pool2d_bwd(dl_call *c) { return sized_like(c, &c->arg[2]); }
+dl_status dl_rule_max_pool2d_bwd(dl_call *c) {
+  const dl_tensor *g = c->in[0], *at = c->in[1];
+  if (at->dtype != DL_I64 || !dl_sizes_equal(g->ndim, g->size, at->ndim, at->size))
+    return bad("max_pool2d_backward: indices must be int64 and of the size of grad");
+  return sized_like(c, &c->arg[2]);
+}
 
 /* arg: input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override */
 dl_status dl_rule_avg_pool2d(dl_call *c) {
@@ -136,11 +149,20 @@ dl_status dl_rule_avg_pool2d(dl_call *c) {
   return DL_OK;
 }
 
-dl_status dl_rule_avg_pool2d_bwd(dl_call *c) { return sized_like(c, &c->arg[1]); }
+dl_status dl_rule_avg_pool2d_bwd(dl_call *c) {
+  for (int i = 2; i <= 4; i++)
+    if (c->arg[i].n != 1 && c->arg[i].n != 2) return bad("avg_pool2d_backward: lists of two ints");
+  return sized_like(c, &c->arg[1]);
+}
 
 dl_status dl_rule_adaptive_avg_pool2d(dl_call *c) {
   const dl_tensor *x = c->in[0];
   dl_dtype d = (dl_dtype)x->dtype;
+  const dl_arg *size = &c->arg[1];
+  char buf[160];
+  if ((x->ndim != 3 && x->ndim != 4) || size->n != 2 || size->is[0] < 0 || size->is[1] < 0)
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
+                   "adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got %s", STR(x, buf));
   if (!dl_dtype_is_float(d)) return no_kernel("adaptive_avg_pool2d", d);
   pool_out(c, 0, d, c->arg[1].is);
   c->compute = dl_compute_for(d);

@@ -178,7 +178,7 @@ my @keys = ("\n", $UP, "\e[B", "\e[C", "\e[D", "\x01", "\x05", "\x0b", "\x17", "
     "\x7f", "\t", "\e", "\x0c", "\x14", "\x15", "\eb", "\ef", "\ed", $PASTE, $DONE, "\0", "\xff",
     "\xc3\xa9", "\x07",
     map({ chr } 32 .. 126), 'for ', 'do ', 'end', 'x:', 'torch.', '{', '}', '[[', ']]', '%', '?');
-my $sequences = $ENV{DLREPL_KEYS} || 300;
+my $sequences = $ENV{DLREPL_KEYS} || 1000;
 my $alive = 0;
 $t = prompt();
 for my $n (1 .. $sequences) {
