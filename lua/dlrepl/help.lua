@@ -353,8 +353,9 @@ end
 -- show(path, value): print the page, or what might have been meant.
 function M.show(path, value)
   local columns = math.min(WIDTH, dlrepl._columns(io.stdout))
-  if path == "" then return print(guide_text(columns)) end
-  print(M.inspect(path, value, 1, columns) or fit(unknown(path), columns))
+  local text = path == "" and guide_text(columns)
+  text = text or M.inspect(path, value, 1, columns) or fit(unknown(path), columns)
+  dlrepl._page(text .. "\n")
 end
 
 -- parameters(value, path): names of the keyword arguments it takes, a list.

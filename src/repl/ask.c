@@ -206,6 +206,15 @@ static int l_test_is_complete(lua_State *L) {
   return 1;
 }
 
+/* _page(text): shown where values are shown, screen by screen if it is long */
+static int l_show_text(lua_State *L) {
+  size_t len;
+  const char *text = luaL_checklstring(L, 1, &len);
+  if (dl_session_print) dl_session_print(text, len);
+  else fwrite(text, 1, len, stdout);
+  return 0;
+}
+
 /* _pytorch(text): the PyTorch spelling of Lua text, for help pages */
 static int l_pytorch(lua_State *L) {
   size_t len;
@@ -218,6 +227,7 @@ static int l_pytorch(lua_State *L) {
 
 void dl_ask_open(lua_State *L) {
   static const luaL_Reg fn[] = {{"_complete", l_test_complete}, {"_inspect", l_test_inspect},
+                                {"_page", l_show_text},
                                 {"_is_complete", l_test_is_complete}, {"_pytorch", l_pytorch},
                                 {NULL, NULL}};
   lua_getglobal(L, "dlrepl");

@@ -8,6 +8,8 @@
  * MUST NOT   run a user's code: values are looked at by path.c only. */
 #include "repl/complete.h"
 
+#include "repl/magic.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <lauxlib.h>
@@ -268,11 +270,55 @@ static void add_at_word(lua_State *L, const scene *s, int word, int into, bool h
   lua_pop(L, 1);
 }
 
+/* ---- lines that begin with % --------------------------------------------------------------- */
+static void add_commands(lua_State *L, int into, const char *prefix) {
+  int n;
+  const dl_magic *m = dl_magic_table(&n);
+  for (int i = 0; i < n; i++) {
+    put(L, into, lua_pushfstring(L, "%s%s", prefix, m[i].name), "command");
+    lua_settop(L, into);
+  }
+}
+
+static dl_magic_arg argument_of(const char *name, size_t len) {
+  int n;
+  const dl_magic *m = dl_magic_table(&n);
+  for (int i = 0; i < n; i++)
+    if (strlen(m[i].name) == len && !memcmp(m[i].name, name, len)) return m[i].arg;
+  return DL_MAGIC_NOTHING;
+}
+
+/* Names of commands, then what the command takes. Returns where code begins, or 0: all is said. */
+static size_t add_command(lua_State *L, int into, const char *text, size_t cursor, size_t *start) {
+  size_t word = 1;
+  *start = 0;
+  while (word < cursor && (text[word] == '_' || isalpha((unsigned char)text[word]))) word++;
+  if (word == cursor) return add_commands(L, into, "%"), 0;
+  dl_magic_arg arg = argument_of(text + 1, word - 1);
+  if (arg == DL_MAGIC_CODE) return word;
+  for (*start = cursor; *start > word + 1 && !isspace((unsigned char)text[*start - 1]);) --*start;
+  if (arg == DL_MAGIC_FILE) add_files(L, into, text, cursor, start);
+  if (arg == DL_MAGIC_COMMAND) add_commands(L, into, "");
+  return 0;
+}
+
 void dl_complete_push(lua_State *L, const char *text, size_t cursor, size_t *start) {
   luaL_checkstack(L, 60, "completion");
   lua_newtable(L);
   int into = lua_gettop(L);
   *start = cursor;
+  if (cursor && *text == '%') {
+    size_t code = add_command(L, into, text, cursor, start);
+    if (code) {
+      lua_settop(L, into - 1);
+      dl_complete_push(L, text + code, cursor - code, start);
+      *start += code;
+    } else {
+      filter(L, into, text + *start, cursor - *start, false);
+      lua_settop(L, into);
+    }
+    return;
+  }
   scene *s = lua_newuserdatauv(L, sizeof *s, 0);
   read_tokens(s, text, cursor);
   int last = s->n - 1;
