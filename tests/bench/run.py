@@ -10,8 +10,11 @@ python3-torch, else ours alone. BENCH_PYTHON names another interpreter that has 
 """
 import json
 import os
+import pty
+import select
 import subprocess
 import sys
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HERE = os.path.join(ROOT, "tests", "bench")
@@ -97,6 +100,48 @@ def started(cmd):
     return sorted(float(t) for t, _ in runs)[2], sorted(int(m) for _, m in runs)[2]
 
 
+def read_until(fd, word, seconds=5.0):
+    """What the terminal shows until `word` stands in it."""
+    seen, end = b"", time.perf_counter() + seconds
+    while word not in seen and time.perf_counter() < end:
+        if select.select([fd], [], [], 0.1)[0]:
+            seen += os.read(fd, 65536)
+    return seen
+
+
+def prompt():
+    """(seconds to the first prompt, seconds of one Tab, KiB resident at the prompt), on a terminal."""
+    t0 = time.perf_counter()
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.environ["TERM"] = "xterm"
+        os.execv(DLREPL, [DLREPL, "--plain"])
+    read_until(fd, b"> ")
+    first = time.perf_counter() - t0
+    os.write(fd, b"torch.zer\t")
+    read_until(fd, b"zeros")  # the list of both names, or the common beginning
+    t0 = time.perf_counter()
+    os.write(fd, b"\x15x = torch.arang\t")
+    read_until(fd, b"arange")
+    tab = time.perf_counter() - t0
+    with open(f"/proc/{pid}/status") as status:
+        rss = next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+    os.write(fd, b"\x15\x04")
+    os.waitpid(pid, 0)
+    return first, tab, rss
+
+
+def show_prompt():
+    runs = sorted(prompt() for _ in range(5))
+    first, tab, rss = (sorted(column)[2] for column in zip(*runs))
+    print(f"\n{'at the prompt':<50} {'dlrepl':>12} {'limit':>12}")
+    for name, value, limit, text in (
+            ("start to first prompt", first, 0.05, unit(first)), ("one Tab", tab, 0.02, unit(tab)),
+            ("resident memory", rss, 20480, f"{rss / 1024:.1f} MiB")):
+        bound = unit(limit) if limit < 1 else f"{limit / 1024:.0f} MiB"
+        print(f"{name:<50} {text:>12} {bound:>12} {'ok' if value <= limit else 'MISSED'}", flush=True)
+
+
 def unit(t):
     for scale, word in ((1e-6, "ns"), (1e-3, "us"), (1, "ms")):
         if t < scale:
@@ -127,6 +172,7 @@ def main():
         head("start")
         row("start to first tensor", mine[0], theirs[0], unit)
         row("resident memory after first tensor", mine[1], theirs[1], lambda k: f"{k / 1024:.1f} MiB")
+        show_prompt()
     names = wanted or [n for n in TARGETS if not n.startswith(("start", "resident"))]
     for threads in (1, 2) if (os.cpu_count() or 1) > 1 else (1,):
         head(f"{threads} thread" + "s" * (threads > 1))
