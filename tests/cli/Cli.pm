@@ -150,21 +150,25 @@ sub modes {
 }
 
 # Wait until the pattern comes (it and all before it is consumed): the seconds it took, or undef.
-sub wait_for {
+sub shows {
     my ($t, $pattern, $seconds) = @_;
     my $begin = time;
-    $seconds //= 10;
     while (1) {
         if ($t->{text} =~ s/\A.*?$pattern//s) { return time - $begin; }
         my $left = $begin + $seconds - time;
-        last if $left <= 0;
+        return undef if $left <= 0;
         next unless $t->{select}->can_read($left);
         my $n = sysread $t->{fd}, my $more, 65536;
-        last unless $n;
+        return undef unless $n;
         $t->{text} .= $more;
     }
-    Test::More::diag("waited for $pattern; got: $t->{text}");
-    return undef;
+}
+
+sub wait_for {
+    my ($t, $pattern, $seconds) = @_;
+    my $took = $t->shows($pattern, $seconds // 10);
+    Test::More::diag("waited for $pattern; got: $t->{text}") unless defined $took;
+    return $took;
 }
 
 # Exit status, after at most `seconds`; undef if it is still there (it is then killed).
