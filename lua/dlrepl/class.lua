@@ -81,7 +81,8 @@ end
 local function length(self)
   local class = M.of(self)
   if class.len then return class.len(self) end
-  raise("TypeError", string.format("object of type '%s' has no len()", class.__name__))
+  raise("TypeError", string.format("object of type '%s' has no len()", class.__name__),
+        {notes = {"define function " .. class.__name__ .. ":len()"}})
 end
 
 local function call(self, ...)

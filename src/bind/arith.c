@@ -134,7 +134,8 @@ static int l_eq(lua_State *L) {
 static int ordered(lua_State *L, const char *sign, const char *method, const char *turned) {
   dl_fail(DL_TypeError, DL_E_ARGUMENT, "%s between tensors answers only true or false in Lua",
           sign);
-  dl_note("element by element: x:%s(y); for y %s x write y:%s(x)", method, sign, turned);
+  dl_note("element by element: x:%s(y), x:%s(y); y may be a number: x[x:%s(0)]", method, turned,
+          turned);
   return dl_raise(L, DL_E_ARGUMENT);
 }
 

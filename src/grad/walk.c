@@ -337,8 +337,8 @@ static dl_status set_roots(walk *w, dl_tensor *const *roots, dl_tensor *const *g
       dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
               "element %d of tensors does not require grad and does not have a grad_fn", i);
       dl_note(
-          "nothing that led to it requires gradients: was it made under no_grad, or from detached "
-          "data?");
+          "nothing that led to it requires gradients: torch.tensor({1.}, {requires_grad=true}) "
+          "does; was it made under no_grad, or from detached data?");
       return DL_E_AUTOGRAD;
     }
   }

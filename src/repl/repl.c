@@ -27,12 +27,13 @@ enum { GRACE_MS = 1000 };
 static const char hello[] =
     "dlrepl " DL_VERSION " -- PyTorch's names and habits, in Lua. CPU.\n"
     "\n"
-    "  x = torch.randn(2, 3)            an expression prints its value: try x, then x:sum()\n"
+    "  x = torch.randn(2, 3)          a line prints its value: try x, then x:sum()\n"
     "  w = torch.ones(3, {requires_grad=true})\n"
-    "  (x:matmul(w)):sum():backward()   methods take a colon, properties a dot: w.grad\n"
-    "  for i = 1, 3 do print(i) end     the rest is Lua 5.4; lists count from 1, tensors from 0\n"
+    "  x:matmul(w):sum():backward()   methods take a colon, properties a dot: w.grad\n"
+    "  for i = 1, 3 do print(i) end   Lua 5.4: lists count from 1, tensors from 0\n"
     "\n"
-    "%help lists the commands that begin with %. Ctrl-C stops what runs, Ctrl-D leaves.\n";
+    "help() tells where things are, ?torch.sum about one of them; Tab completes.\n"
+    "%help lists the % commands. Ctrl-C stops what runs, Ctrl-D leaves.\n";
 
 static const char short_hello[] =
     "dlrepl " DL_VERSION ": PyTorch in Lua. CPU.\n"

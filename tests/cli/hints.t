@@ -50,6 +50,12 @@ my @habits = (
     ['x = “a”', 'quotes are plain ones'],
     ['x = 1 # two words here', 'a comment begins with --'],
     ['len({})', 'a length is #x'],
+    ['nn.Linear(2, 2).eval()', 'a method is called with a colon'],
+    ['nn.Linear(2, 2).parameters()', 'a method is called with a colon'],
+    ['nn.Linear(2, 2).state_dict()', 'a method is called with a colon'],
+    ['torch.ones(2):shape()', 'a property takes no brackets'],
+    ['torch.randn((3, 4))', 'a tuple is a list in braces'],
+    ['n = sum(p.numel() for p in m.parameters())', 'for p in model:parameters()'],
     ['x = {} x.append(1)', 'table.insert(t, v)'],
     ['"a" + "b"', 'texts are joined with ..'],
 );
