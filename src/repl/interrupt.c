@@ -81,11 +81,20 @@ static void on_sigint(int sig) {
   else pthread_kill(main_thread, sig);
 }
 
+/* The handler has a stack of its own: machine code that a library makes at run time may keep data
+ * below the stack pointer, out of the red zone, where a signal's frame would overwrite it. */
+static void own_stack(void) {
+  static char stack[65536];
+  stack_t s = {.ss_sp = stack, .ss_size = sizeof stack};
+  sigaltstack(&s, NULL);
+}
+
 void dl_interrupt_install(bool restart) {
   struct sigaction sa;
+  own_stack();
   memset(&sa, 0, sizeof sa);
   sa.sa_handler = on_sigint;
-  sa.sa_flags = restart ? SA_RESTART : 0;
+  sa.sa_flags = SA_ONSTACK | (restart ? SA_RESTART : 0);
   sigemptyset(&sa.sa_mask);
   main_thread = pthread_self();
   sigaction(SIGINT, &sa, NULL);

@@ -128,7 +128,7 @@ static void leave_and_return(void) {
 static void on_resize(int sig) { resized = 1; }
 
 static void take_signals(void) {
-  struct sigaction sa = {.sa_handler = on_leaving, .sa_flags = SA_RESTART};
+  struct sigaction sa = {.sa_handler = on_leaving, .sa_flags = SA_ONSTACK | SA_RESTART};
   sigemptyset(&sa.sa_mask);
   for (int i = 0; i < N_LEAVING; i++) {
     struct sigaction was;
