@@ -20,6 +20,7 @@ our $DLREPL = $ENV{DLREPL} || "$TOP/dlrepl";
 our $TMP = tempdir(CLEANUP => 1);
 $ENV{XDG_DATA_HOME} = "$TMP/data";
 $ENV{TERM} = "xterm";
+$SIG{$_} = 'DEFAULT' for qw(HUP INT QUIT TERM PIPE); # whatever the caller ignores
 $ENV{NO_COLOR} = 1;   # what is matched is text; colours.t has colours
 delete @ENV{qw(LUA_PATH LUA_INIT LUA_PATH_5_4)};
 
