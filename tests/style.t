@@ -115,7 +115,7 @@ rule('nothing is left for later', \@words, sub {
     return lines_like($_[1], qr/\b(?:TODO|FIXME|XXX|HACK)\b/);
 });
 rule('the project speaks of itself alone', \@words, sub {
-    return lines_like($_[1], qr{/work/|\bworktree|\bPyPI\b|\bissue #?\d|\bthe brief\b}i);
+    return lines_like($_[1], qr{\bPyPI\b|\bissue #?\d|\b(?:git )?worktrees?\b}i);
 });
 rule('no code is commented out', \@c, sub {
     return lines_like($_[1], qr{^\s*//.*;\s*$|^\s*/\*[^*]*;\s*\*/\s*$});

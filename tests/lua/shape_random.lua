@@ -6,22 +6,7 @@ local x, y, z = torch.arange(6.):reshape(2, 3), torch.arange(24.):reshape(2, 3, 
 local g = torch.arange(6.):reshape(2, 3):requires_grad_()
 local tt = torch.tensor
 
-local function text(v)
-  if type(v) ~= "table" or getmetatable(v) then return tostring(v) end
-  local parts = {}
-  for i, e in ipairs(v) do parts[i] = text(e) end
-  return table.concat(parts, " | ")
-end
-
-local function rows(list)
-  for _, r in ipairs(list) do
-    if r[3]:find("^%u%a+Error: ") then
-      t.raises(r[2], r[3], r[1])
-    else
-      t.is(text({r[2]()}), r[3], r[1])
-    end
-  end
-end
+local rows = t.rows
 
 -- factories
 rows {

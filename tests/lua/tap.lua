@@ -141,4 +141,23 @@ function t.done()
   if failed > 0 then os.exit(1) end
 end
 
+-- rows{{name, function, text}, …}: its results have that text (several joined by " | "),
+-- or it raises where the text is that of an error.
+local function text(v)
+  if type(v) ~= "table" or getmetatable(v) then return tostring(v) end
+  local parts = {}
+  for i, e in ipairs(v) do parts[i] = text(e) end
+  return table.concat(parts, " | ")
+end
+
+function t.rows(list)
+  for _, r in ipairs(list) do
+    if r[3]:find("^%u%a+Error: ") then
+      t.raises(r[2], r[3], r[1])
+    else
+      t.is(text({r[2]()}), r[3], r[1])
+    end
+  end
+end
+
 return t
