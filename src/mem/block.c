@@ -8,7 +8,7 @@
  * INVARIANT  A block of class c has class_bytes(c) bytes, all multiples of 64 from 64 bytes up,
  *            and lies on a 64-byte boundary.
  * MUST NOT   know what the blocks hold. */
-#include "mem/pool.h"
+#include "mem/hostpool.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
  *
  * INVARIANT  A request that the machine cannot serve is refused before a byte is touched.
  * MUST NOT   know tensors. */
-#include "mem/pool.h"
+#include "mem/hostpool.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,39 +1,85 @@
-/* pool.h -- between block.c (freelists) and host.c (large blocks, limits); nobody else
+/* pool.h -- PyTorch's caching allocator, one a device
  *
- * INVARIANT  Only these functions change dl_mem. */
+ * For gpu.c (which owns the pools) and the binding of torch.cuda's figures. Blocks of a multiple of
+ * 512 bytes come from segments of 2 MiB, 20 MiB or more, best fit, split and merged; memory goes
+ * back to the driver only when it is short or when asked. Source: c10/cuda/CUDACachingAllocator.cpp,
+ * native backend.
+ *
+ * INVARIANT  The blocks of a segment tile it; a free block has no free neighbour; the figures are
+ *            those of PyTorch after the same calls.
+ * MUST NOT   know tensors or Lua. */
 #ifndef DL_POOL_H
 #define DL_POOL_H
 
-#include "mem/mem.h"
+#include "mem/driver.h"
 
-#define DL_BLOCK_MAX ((size_t)256 << 10) /* bytes: larger requests go to the large-block cache */
-#define DL_HUGE ((size_t)2 << 20)        /* bytes of a huge page */
-#define DL_SLAB ((size_t)64 << 10)       /* bytes carved into small blocks at a time */
+typedef struct dl_pool dl_pool;
+typedef struct dl_chunk dl_chunk;  /* a block of device memory, handed out or free */
 
-/* May n more bytes be taken from the system? Never touches memory. */
-bool dl_host_room(size_t n);
-/* 64-byte aligned memory from the system; NULL when there is no room. Not counted in dl_mem. */
-void *dl_system_new(size_t n);
-void dl_system_free(void *p, size_t n);
-/* Make room when a request found none: ask the reclaim hook, once, and give back what is cached. */
-void dl_make_room(void);
-void dl_freelist_trim(void);
+typedef struct dl_stat { int64_t current, peak, allocated, freed; } dl_stat;
+enum { DL_POOL_ALL, DL_POOL_SMALL, DL_POOL_LARGE, DL_POOL_PARTS };
+/* The statistics of torch.cuda.memory_stats, in its order. Bytes or counts. */
+typedef struct dl_pool_stats {
+  dl_stat allocation[3], segment[3], active[3], inactive_split[3];
+  dl_stat allocated_bytes[3], reserved_bytes[3], active_bytes[3], inactive_split_bytes[3],
+      requested_bytes[3];
+  dl_stat oversize_allocations, oversize_segments;
+  int64_t num_alloc_retries, num_ooms, num_sync_all_streams, num_device_alloc, num_device_free;
+  int64_t max_split_size;        /* bytes; -1 when unlimited */
+} dl_pool_stats;
 
-/* Every request passes here; false when the test hook refuses it. */
-static inline bool dl_count_request(void) {
-  dl_mem.allocs++;
-  return dl_mem_refuse_at == 0 || --dl_mem_refuse_at != 0;
-}
+/* The options of PYTORCH_CUDA_ALLOC_CONF; process wide. */
+typedef struct dl_pool_conf {
+  int64_t max_split_size;        /* bytes; INT64_MAX when unlimited */
+  int64_t max_non_split_rounding, large_segment_size; /* bytes */
+  double gc_threshold;           /* 0: off */
+  int32_t roundup[64];           /* divisions by power of two of the size in MiB; 0: off */
+  bool expandable, no_caching;
+} dl_pool_conf;
+extern dl_pool_conf dl_conf;
+/* Parse "key:value,…" with PyTorch's errors; on failure dl_conf is unchanged. NULL or "": defaults. */
+dl_status dl_pool_conf_parse(const char *text);
 
-static inline void dl_count_new(size_t n) {
-  dl_mem.live_bytes += (int64_t)n;
-  dl_mem.live_blocks++;
-  if (dl_mem.live_bytes > dl_mem.peak_bytes) dl_mem.peak_bytes = dl_mem.live_bytes;
-}
+dl_pool *dl_pool_new(const dl_driver *drv, int dev);
+/* Forget all of it without asking the driver: after the device was reset. Chunks handed out stay
+ * valid to free. */
+void dl_pool_abandon(dl_pool *p);
+void dl_pool_delete(dl_pool *p);   /* gives segments back; no chunk may be handed out */
 
-static inline void dl_count_free(size_t n) {
-  dl_mem.live_bytes -= (int64_t)n;
-  dl_mem.live_blocks--;
-}
+/* n > 0 bytes for use on stream s. OutOfMemoryError with PyTorch's text after the ladder: cached
+ * block, driver, dl_pool_collect, cached block again, flush, driver. */
+dl_status dl_pool_alloc(dl_pool *p, size_t n, dl_stream s, dl_chunk **out);
+void dl_pool_free(dl_chunk *c);
+void *dl_chunk_ptr(const dl_chunk *c);
+size_t dl_chunk_bytes(const dl_chunk *c);    /* what it takes from the pool */
+dl_stream dl_chunk_stream(const dl_chunk *c);
+/* The chunk is used on s too: freed, it waits for what s has queued by then. */
+dl_status dl_pool_record_stream(dl_chunk *c, dl_stream s);
+
+dl_status dl_pool_empty_cache(dl_pool *p);
+const dl_pool_stats *dl_pool_figures(dl_pool *p);
+void dl_pool_reset_peak(dl_pool *p);
+void dl_pool_reset_accumulated(dl_pool *p);
+/* fraction 0..1 of the card; allowed = (size_t)(fraction * total). 1 lifts the limit again. */
+dl_status dl_pool_set_fraction(dl_pool *p, double fraction);
+double dl_pool_fraction(const dl_pool *p);
+/* Largest free block and free bytes inside segments, for telling fragmentation from size. */
+void dl_pool_free_space(dl_pool *p, int64_t *largest, int64_t *total);
+/* Walk segments and their blocks in address order (snapshot, plots). */
+typedef struct dl_pool_item {
+  uint64_t segment, address;
+  int64_t segment_bytes, bytes, requested;
+  dl_stream stream;
+  uint8_t state;                 /* 0 free, 1 handed out, 2 waiting for a stream */
+  bool small, expandable;
+} dl_pool_item;
+void dl_pool_walk(dl_pool *p, void (*fn)(void *ctx, const dl_pool_item *it), void *ctx);
+
+/* Set by the binding: collect Lua's garbage when the driver has no more; true if it ran. */
+extern bool (*dl_pool_collect)(void);
+/* Called with the failed request (bytes) once the error text stands in dl_err: adds notes. */
+extern void (*dl_pool_explain)(dl_pool *p, int dev, size_t n);
+/* Test hook: the n-th driver allocation from now fails with out of memory (0: none). */
+extern int64_t dl_pool_refuse_at;
 
 #endif

@@ -1,0 +1,55 @@
+/* sim.h -- the simulated GPU: cards, and the driver that stands for them
+ *
+ * For the binding (dlrepl.simulate) and tests. Everything else reaches it through driver.h.
+ *
+ * INVARIANT  Same program, same card: the same microseconds, bytes and errors, on any machine.
+ * MUST NOT   know tensors or Lua. */
+#ifndef DL_SIM_H
+#define DL_SIM_H
+
+#include "mem/driver.h"
+
+/* One figure of a card, with where it comes from. */
+typedef struct dl_figure {
+  const char *field, *unit, *kind, *source, *date, *confidence; /* kind: spec measured derived assumed */
+  double value;                  /* NAN: unknown */
+} dl_figure;
+typedef struct dl_card dl_card;  /* a profile: a name and its figures */
+
+const dl_card *dl_card_find(const char *name);       /* "t4", "a100-80" …; NULL if there is none */
+const dl_card *dl_card_at(int i);                    /* NULL past the end */
+const char *dl_card_name(const dl_card *c);          /* "t4" */
+const char *dl_card_title(const dl_card *c);         /* "Tesla T4" */
+const dl_figure *dl_card_figure(const dl_card *c, const char *field);
+const dl_figure *dl_card_figure_at(const dl_card *c, int i);
+/* A copy to change: base NULL starts from nothing. Owned; freed when simulation ends or by
+ * dl_card_free. An unknown field, a unit that is not the field's, or an absurd value is an error. */
+dl_status dl_card_copy(const dl_card *base, const char *name, const char *title, dl_card **out);
+dl_status dl_card_set(dl_card *c, const dl_figure *f);
+void dl_card_free(dl_card *c);
+/* The checks of a profile against itself (dense peaks, bf16 in {fp16, none} …). */
+dl_status dl_card_lint(const dl_card *c);
+
+typedef struct dl_sim_options {
+  const dl_card *card[16];
+  int count;                     /* 1..16 GPUs */
+  bool compute;                  /* false: dry run */
+  int64_t memory;                /* bytes of each card, 0: the card's own */
+  int64_t host_budget;           /* bytes of this machine that values may take, 0: what it can give */
+  double host_us_per_op;         /* 0: the card file's */
+} dl_sim_options;
+/* Open the simulated driver. One at a time: close first. */
+dl_status dl_sim_open(const dl_sim_options *o, const dl_driver **out);
+void dl_sim_close(void);
+/* Faults on demand: the n-th mem_new from now fails (0: none); the device falls off the bus. */
+void dl_sim_refuse(int dev, int64_t nth);
+void dl_sim_lose(int dev);
+/* The host did something that took us microseconds (data loading, sleep). */
+void dl_sim_host_work(double us);
+
+/* What the clock says of an op, for tables and predictions: FLOPs, bytes moved, microseconds on the
+ * device, and the band around it that is honest (0.15 = plus or minus 15 %). */
+typedef struct dl_sim_time { double flops, bytes, us, band; } dl_sim_time;
+dl_sim_time dl_sim_cost(const dl_card *c, const struct dl_kcall *k);
+
+#endif

@@ -1,0 +1,49 @@
+/* gpu.h -- the GPU path: one way to devices of type cuda (and mps), whatever drives them
+ *
+ * For tensor/, op/, bind/. Holds the open driver, a pool a device, the current device and its
+ * current stream, and turns a driver's error numbers into PyTorch's texts.
+ *
+ * INVARIANT  Every byte on a device comes from its pool; the driver is reached through here only.
+ * MUST NOT   know tensors or Lua. */
+#ifndef DL_GPU_H
+#define DL_GPU_H
+
+#include "mem/pool.h"
+
+#define DL_GPU_MAX 16
+
+/* The open driver, NULL when there is none. Its devices are of type dl_gpu_type. */
+extern const dl_driver *dl_gpu;
+extern uint8_t dl_gpu_type;      /* DL_CUDA, or DL_MPS for a simulated Apple device */
+/* Why there is none: set by whoever looked for a plugin. NULL: this build has no plugin. */
+extern const char *dl_gpu_absent;
+
+/* Take a driver into use; the one before must be closed. */
+dl_status dl_gpu_open(const dl_driver *drv, dl_devtype type);
+/* Forget the driver. Tensors that still live on its devices keep their shapes and raise. */
+void dl_gpu_close(void);
+int dl_gpu_count(void);
+int dl_gpu_current(void);        /* the current device */
+dl_status dl_gpu_set_current(int dev);
+/* cuda -> cuda:current; "invalid device ordinal" where there is no such device. */
+dl_status dl_gpu_resolve(dl_device *d);
+static inline bool dl_is_gpu(dl_device d) { return d.type == DL_CUDA || d.type == DL_MPS; }
+
+dl_stream dl_gpu_stream(int dev);                  /* the current stream of dev */
+void dl_gpu_set_stream(int dev, dl_stream s);
+dl_pool *dl_gpu_pool(int dev);                     /* NULL when no driver is open */
+
+/* 0 -> DL_OK; else AcceleratorError with CUDA's text, and our note. */
+dl_status dl_gpu_error(int code);
+/* The standing error of dev, as a status: what a lost context says to every call. */
+dl_status dl_gpu_well(int dev);
+dl_status dl_gpu_sync(int dev);                    /* torch.cuda.synchronize */
+/* Start afresh after an error that kills the context; live tensors of dev lose their bytes. */
+dl_status dl_gpu_reset(int dev);
+extern uint32_t dl_gpu_epoch;    /* goes up with each open, close and reset */
+
+/* Copy bytes between host and devices on the current stream(s); waits unless async. */
+dl_status dl_gpu_copy(void *dst, dl_device dst_dev, const void *src, dl_device src_dev,
+                      size_t nbytes, bool pinned, bool async);
+
+#endif
