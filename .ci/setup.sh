@@ -63,6 +63,14 @@ int main(void) { return zlibVersion() == 0; }' -lz || add_need zlib1g-dev
   has_library libreadline.so.8 || add_want libreadline8
   has_library libdnnl.so.2 libdnnl.so.3 || add_want libdnnl-dev
   [ -d /usr/share/datasets/fashion-mnist ] || add_want dataset-fashion-mnist
+  if [ "$purpose" = test ]; then look_for_clients; fi
+}
+
+# What the tests of the Jupyter kernel drive it with; without them they skip.
+look_for_clients() {
+  if ! python3 -c 'import ensurepip' 2>/dev/null; then add_want python3-venv; fi
+  have chromium || add_want chromium
+  have chromedriver || add_want chromium-driver
 }
 
 # Optional packages are proposed once; a list that was refused or failed is not proposed again.

@@ -5,6 +5,7 @@
 #   make test-style  size caps, line width, layers
 #   make test-fuzz   random calls, refused allocations, a forced collector (FULL=1: all of them)
 #   make test-clang  clang's warnings
+#   make test-jupyter the kernel and its clients; makes build/venv first
 #   make test-asan   a sample of all of these in a build with ASan and UBSan
 #
 # A C test is tests/c/<area>_<what>.c with a main(); a Lua test is tests/lua/<area>_<what>.lua.
@@ -76,11 +77,17 @@ else
 	@echo "# no clang here: its warnings are not checked"
 endif
 
-TEST_SETS += test-clang test-fuzz test-asan
+# Tests that drive the kernel through Jupyter's own programs, in a virtual environment.
+TEST_JUPYTER := $(sort $(wildcard tests/jupyter/*.t))
+test-jupyter: $(BIN)
+	-@sh tests/jupyter/venv.sh >/dev/null
+	$(PROVE) $(TEST_JUPYTER)
+
+TEST_SETS += test-clang test-fuzz test-asan $(if $(TEST_JUPYTER),test-jupyter)
 
 test-style:
 	$(PROVE) tests/style.t
 
 -include $(TEST_BIN:=.d) $(BUILD)/tests/c/tap.d $(BUILD)/tests/c/recipe.d
 
-.PHONY: test-c test-c-build test-lua test-style test-clang test-fuzz test-asan
+.PHONY: test-c test-c-build test-lua test-style test-jupyter test-clang test-fuzz test-asan
