@@ -9,6 +9,7 @@
  *            POINTWISE: all views have the result's dims (broadcast dims have stride 0) and
  *            dims are merged where possible; `compute` is F32, F64 or I64.
  *            KERNELC: all views contiguous; floating ones have dtype `compute` (F32 or F64).
+ *            (On a GPU the driver gets KERNELC views as they are, results in their final dtype.)
  *            Strides count elements. Sizes may be 0. A kernel that runs long calls dl_poll.
  * ERRORS     A kernel returns a status, having called dl_fail (bad index …).
  * BUILD      kernels/cpu files are compiled three times (x86-64, -v3, -v4); name every
@@ -37,6 +38,8 @@ typedef struct dl_kcall {
   const dl_view *list;
   const dl_arg *arg;             /* schema order; read numbers, strings, int lists only */
   uint32_t dims;                 /* REDUCE: bit d set = dimension d of in[0] is reduced */
+  uint32_t numbers;              /* bit k: in[k] is a number (0-dim, data on the HOST, also where
+                                  * the other views are a GPU's) */
   dl_gen *gen;                   /* ops that draw random numbers */
 } dl_kcall;
 

@@ -1,4 +1,4 @@
-/* rng.h -- PyTorch's CPU generator: MT19937 with a cached normal
+/* rng.h -- PyTorch's generators: MT19937 with a cached normal on the CPU, Philox on a GPU
  *
  * SOURCE ATen/core/MT19937RNGEngine.h, CPUGeneratorImpl.cpp; numbers equal bit for bit. */
 #ifndef DL_RNG_H
@@ -12,6 +12,10 @@ typedef struct dl_gen {
   uint64_t seed;                 /* as given (initial_seed) */
   bool has_normal;
   double normal;                 /* second value of the last scalar pair */
+  /* A GPU's generator (see philox.h): seed and offset alone are its state. */
+  bool philox;
+  uint64_t offset;               /* numbers drawn by each thread so far; a multiple of 4 */
+  uint32_t max_blocks;           /* of 256 threads that the card holds at once */
 } dl_gen;
 
 #define DL_GEN_DEFAULT_SEED 67280421310721ull

@@ -135,6 +135,7 @@ static void runner_free(dl_runner *r) {
 
 static void runner_init(dl_runner *r) {
   r->k.nin = r->k.nout = r->k.nlist = 0;
+  r->k.numbers = 0;
   r->k.list = NULL;
   r->list = NULL;
   memset(r->out, 0, sizeof r->out);

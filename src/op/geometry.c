@@ -2,6 +2,7 @@
  *
  * INVARIANT  Views point into tensors that the call or the runner keeps alive.
  * SOURCE     ATen/TensorIterator.cpp (reorder_dimensions, coalesce_dimensions). */
+#include "mem/gpu.h"
 #include "op/dispatch.h"
 
 #include <string.h>
@@ -28,6 +29,7 @@ static void number_view(dl_runner *r, int k, const dl_arg *a, uint8_t compute) {
   v->data = (char *)&r->slot[k];
   v->size = r->size;
   v->stride = r->stride[k];
+  r->k.numbers |= 1u << k;
   if (compute == DL_F32) {
     r->slot[k].s = (float)dl_arg_f(a);
     v->dtype = DL_F32;
@@ -40,13 +42,24 @@ static void number_view(dl_runner *r, int k, const dl_arg *a, uint8_t compute) {
   }
 }
 
+/* A 0-dim CPU tensor among a GPU's is a number too: its value travels with the launch. */
+static void scalar_view(const dl_call *c, dl_runner *r, int k) {
+  const dl_tensor *t = c->in[k];
+  dl_arg a = dl_dtype_is_float((dl_dtype)t->dtype) ? F(dl_tensor_item_f(t))
+                                                   : I(dl_tensor_item_i(t));
+  number_view(r, k, &a, c->compute);
+}
+
+static void input_view(const dl_call *c, dl_runner *r, int k) {
+  if (c->in[k] && c->in[k]->dev.type == DL_CPU && dl_is_gpu(c->dev)) scalar_view(c, r, k);
+  else if (c->in[k]) dl_view_of(c->in[k], &r->k.in[k]);
+  else if (c->num[k]) number_view(r, k, c->num[k], c->compute);
+  else absent(&r->k.in[k]);
+}
+
 static void inputs(const dl_call *c, dl_runner *r) {
   r->k.nin = c->nin;
-  for (int k = 0; k < c->nin; k++) {
-    if (c->in[k]) dl_view_of(c->in[k], &r->k.in[k]);
-    else if (c->num[k]) number_view(r, k, c->num[k], c->compute);
-    else absent(&r->k.in[k]);
-  }
+  for (int k = 0; k < c->nin; k++) input_view(c, r, k);
 }
 
 void dl_geometry_plain(const dl_call *c, dl_runner *r) {
@@ -116,9 +129,7 @@ void dl_geometry_pointwise(const dl_call *c, dl_runner *r) {
   memcpy(r->size, out->size, (size_t)ndim * sizeof *r->size);
   memcpy(r->stride[0], out->stride, (size_t)ndim * sizeof *r->size);
   for (int k = 0; k < c->nin; k++) {
-    if (c->in[k]) dl_view_of(c->in[k], &r->k.in[k]);
-    else if (c->num[k]) number_view(r, k, c->num[k], c->compute);
-    else absent(&r->k.in[k]);
+    input_view(c, r, k);
     broadcast_strides(&r->k.in[k], ndim, r->size, r->stride[1 + k]);
   }
   sort_dims(r, nview, ndim);
