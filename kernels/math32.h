@@ -60,8 +60,10 @@ DL_FN double dl_pick64(int test, double p, double q) {
   return dl_float64((dl_bits64(p) & m) | (dl_bits64(q) & ~m));
 }
 
+#ifndef DL_SQRT32
 #define DL_SQRT32(x) __builtin_sqrtf(x)
 #define DL_SQRT64(x) __builtin_sqrt(x)
+#endif
 DL_FN float dl_abs32(float x) { return dl_float32(dl_bits32(x) & 0x7fffffffu); }
 DL_FN double dl_abs64(double x) { return dl_float64(dl_bits64(x) & 0x7fffffffffffffffull); }
 /* magnitude of x, sign of s */

@@ -6,6 +6,7 @@
 #   make test-fuzz   random calls, refused allocations, a forced collector (FULL=1: all of them)
 #   make test-clang  clang's warnings
 #   make test-jupyter the kernel and its clients; makes build/venv first
+#   make test-cuda   CUDA kernels on the CPU, compared with the CPU's own (FULL=1: every way)
 #   make test-asan   a sample of all of these in a build with ASan and UBSan
 #
 # A C test is tests/c/<area>_<what>.c with a main(); a Lua test is tests/lua/<area>_<what>.lua.
@@ -66,6 +67,33 @@ test-asan:
 	$(ASAN_ENV) $(PROVE) --exec build-asan/dlrepl tests/fuzz/calls.lua :: \
 	  $(if $(FULL),100000,3000) 2
 
+# CUDA kernels without a GPU: compiled by g++ with kernels/cuda/fiber.h, run under the address
+# sanitizer, compared with the CPU's.
+CUDA_SRC  := $(wildcard kernels/cuda/*.cu)
+FIBER_O   := $(CUDA_SRC:kernels/cuda/%.cu=$(BUILD)/cuda-fiber/%.o) $(BUILD)/cuda-fiber/fiber.o
+FIBER_OPT := -x c++ -std=c++17 -g -O1 -D_GNU_SOURCE -Isrc -Ikernels -Ikernels/cuda -Itests/cuda \
+             -ffp-contract=off -fno-math-errno $(WARN) -MMD -MP $(if $(SAN),-fsanitize=address)
+TEST_CUDA := $(patsubst tests/cuda/%.c,$(BUILD)/tests/cuda/%,$(wildcard tests/cuda/cuda_*.c))
+
+$(BUILD)/cuda-fiber/%.o: kernels/cuda/%.cu
+	@mkdir -p $(@D)
+	$(CXX) $(FIBER_OPT) -c -o $@ $<
+$(BUILD)/cuda-fiber/%.o: tests/cuda/%.cc
+	@mkdir -p $(@D)
+	$(CXX) $(FIBER_OPT) -c -o $@ $<
+$(BUILD)/tests/cuda/%.o: tests/cuda/%.c
+	@mkdir -p $(@D)
+	$(CC) $(BASE) -Itests/c -Itests/cuda -O1 -c -o $@ $<
+$(BUILD)/tests/cuda/%: $(BUILD)/tests/cuda/%.o $(FIBER_O) $(BUILD)/tests/c/tap.o \
+                       $(BUILD)/tests/c/recipe.o $(BUILD)/libdl.a
+	$(CXX) $(LDSAN) -rdynamic -o $@ $(filter %.o,$^) -Wl,--whole-archive $(BUILD)/libdl.a -Wl,--no-whole-archive $(LIBS)
+
+test-cuda:
+	@$(ASAN_MAKE) $(TEST_CUDA:$(BUILD)/%=build-asan/%)
+	$(ASAN_ENV) FULL=$(FULL) $(PROVE) --exec '' $(TEST_CUDA:$(BUILD)/%=build-asan/%)
+
+.SECONDARY: $(FIBER_O) $(TEST_CUDA:%=%.o)
+
 # The second compiler's opinion, where it is installed: no code is made, warnings are errors.
 CLANG     := $(shell command -v clang 2>/dev/null)
 CLANG_OPT := -fsyntax-only -Werror -fopenmp $(filter-out -MMD -MP -Werror,$(BASE)) $(LUA_CFLAGS)
@@ -88,6 +116,6 @@ TEST_SETS += test-clang test-fuzz test-asan $(if $(TEST_JUPYTER),test-jupyter)
 test-style:
 	$(PROVE) tests/style.t
 
--include $(TEST_BIN:=.d) $(BUILD)/tests/c/tap.d $(BUILD)/tests/c/recipe.d
+-include $(TEST_BIN:=.d) $(FIBER_O:.o=.d) $(TEST_CUDA:=.d) $(BUILD)/tests/c/tap.d $(BUILD)/tests/c/recipe.d
 
-.PHONY: test-c test-c-build test-lua test-style test-jupyter test-clang test-fuzz test-asan
+.PHONY: test-c test-c-build test-lua test-style test-jupyter test-clang test-fuzz test-asan test-cuda

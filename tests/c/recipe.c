@@ -127,6 +127,7 @@ static const char *parse_tensor(recipe_args *a, const char *p, dl_tensor **out) 
     if (end == p || ndim == DL_MAXDIM) return NULL;
     if (a->how.empty && size[ndim] == a->how.empty) size[ndim] = 0;
     if (a->how.grow && size[ndim] > 1) size[ndim] = size[ndim] * a->how.grow + 1;
+    if (a->how.single) size[ndim] = 1;
     ndim++;
     p = *end == ',' ? end + 1 : end;
   }

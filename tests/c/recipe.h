@@ -24,9 +24,10 @@ typedef struct recipe_how {
   int64_t empty;       /* this size becomes 0 everywhere; 0 = none */
   bool grad;           /* tensors that may, require grad */
   int grow;            /* a size n > 1 becomes n * grow + 1; 0 = as written */
+  bool single;         /* every size becomes 1 */
 } recipe_how;
 
-#define RECIPE_PLAIN ((recipe_how){DL_NODTYPE, DL_NODTYPE, false, 0, false, 0})
+#define RECIPE_PLAIN ((recipe_how){DL_NODTYPE, DL_NODTYPE, false, 0, false, 0, false})
 
 typedef struct recipe_args {
   dl_arg arg[DL_MAX_PARAM];

@@ -1,0 +1,290 @@
+/* cuda_loop.c -- every CUDA kernel, on fibers, against the CPU's
+ *
+ * Arguments: names of rows to try; none = all. Each recipe runs as written and with sizes of one,
+ * about 31, 33 and 257; on contiguous and on strided tensors; in every dtype. A kernel whose
+ * threads meet (barriers, exchanges, atomics) runs in four orders. FULL=1: all combinations, else a
+ * sample. Results of pointwise kernels must be equal to the last bit. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_test.h"
+#include "op/dispatch.h"
+#include "recipe.h"
+#include "rng.h"
+#include "tap.h"
+
+#define MOST_ELEMENTS 150000 /* of the largest tensor of a call */
+
+static bool full;
+static char name[256];
+
+/* ---- one call on fibers ---------------------------------------------------------------------- */
+static bool ends_in_place(const dl_call *c) {
+  const char *s = c->schema->name;
+  return s[strlen(s) - 1] == '_';
+}
+
+static dl_status results(const dl_call *c, dl_runner *r) {
+  for (int k = 0; k < c->nout; k++) {
+    if (k == 0 && c->inplace) {
+      r->out[0] = dl_tensor_retain(c->arg[0].t);
+      continue;
+    }
+    DL_TRY(dl_output_new(c, k, (dl_dtype)c->out[k].dtype, &r->out[k]));
+    dl_tensor *t = r->out[k];
+    if (t->numel) memset(t->data, 0xa5, (size_t)t->numel * dl_dtype_size((dl_dtype)t->dtype));
+    if (c->op->kind != DL_UPDATE || k) continue;
+    dl_view to, from;
+    dl_view_of(t, &to);
+    dl_view_of(c->arg[0].t, &from);
+    dl_copy_view(&to, &from);
+  }
+  return DL_OK;
+}
+
+static dl_status steps(const dl_call *c, dl_runner *r, dl_gen *gen, unsigned order) {
+  DL_TRY(results(c, r));
+  if (c->op->kind == DL_POINTWISE) {
+    dl_geometry_pointwise(c, r);
+  } else {
+    DL_TRY(dl_geometry_list(c, r));
+    dl_geometry_plain(c, r);
+  }
+  r->k.op = (dl_opid)(c->op - dl_ops);
+  r->k.compute = c->compute;
+  r->k.arg = c->arg;
+  r->k.dims = c->dims;
+  r->k.gen = gen;
+  return cuda_test_run(r->k.op, &r->k, order);
+}
+
+/* As dl_dispatch, with the plugin's kernel; results in their final dtype. */
+static dl_status run_cuda(dl_opid op, const dl_arg *arg, unsigned order, dl_ret *ret) {
+  static dl_gen gen;
+  dl_call c;
+  dl_runner r;
+  memset(&r, 0, sizeof r);
+  ret->n = 0;
+  ret->more = NULL;
+  dl_gen_seed(&gen, 7);
+  gen.philox = true;
+  gen.offset = 8;
+  gen.max_blocks = 2;
+  dl_call_init(&c, op, arg, 0);
+  c.inplace = ends_in_place(&c);
+  DL_TRY(c.op->rule(&c));
+  dl_status st = steps(&c, &r, &gen, order);
+  for (int k = 0; k < c.nout; k++) {
+    if (st == DL_OK) ret->v[ret->n++] = r.out[k];
+    else dl_tensor_release(r.out[k]);
+  }
+  if (r.list) dl_block_free(r.list, (size_t)r.k.nlist * sizeof *r.list);
+  return st;
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+/* Room for sums in another order, relative and absolute; pointwise kernels get none. */
+static double tolerance(dl_opid op, int dtype) {
+  if (dl_ops[op].kind == DL_POINTWISE || !dl_dtype_is_float((dl_dtype)dtype)) return 0;
+  return dtype == DL_F64 ? 1e-9 : dtype == DL_F32 ? 5e-5 : dtype == DL_F16 ? 4e-3 : 3e-2;
+}
+
+static bool near(double a, double b, double tol) {
+  return (isnan(a) && isnan(b)) || a == b || fabs(a - b) <= tol * (1 + fabs(b));
+}
+
+static bool same(const dl_tensor *a, const dl_tensor *b, double tol, const char *how) {
+  if (a->dtype != b->dtype || !dl_sizes_equal(a->ndim, a->size, b->ndim, b->size)) {
+    tap_diag("%s: dtype or sizes differ", how);
+    return false;
+  }
+  for (int64_t i = 0; i < a->numel; i++) {
+    double x = recipe_value(a, i), y = recipe_value(b, i);
+    if (near(x, y, tol)) continue;
+    tap_diag("%s: element %lld of %lld: %.17g, on the CPU %.17g", how, (long long)i,
+             (long long)a->numel, x, y);
+    return false;
+  }
+  return true;
+}
+
+static bool same_results(dl_opid op, const dl_ret *a, const dl_ret *b, bool exact,
+                         const char *how) {
+  if (a->n != b->n) {
+    tap_diag("%s: %d results against %d", how, a->n, b->n);
+    return false;
+  }
+  for (int k = 0; k < a->n; k++)
+    if (!same(a->v[k], b->v[k], exact ? 0 : tolerance(op, a->v[k]->dtype), how)) return false;
+  return true;
+}
+
+/* ---- one combination ------------------------------------------------------------------------- */
+typedef struct tally { int ran, skipped; bool good; } tally;
+
+static const char *describe(recipe_how h, unsigned order) {
+  static char text[96];
+  snprintf(text, sizeof text, "%s%s%s grow %d order %u",
+           h.dtype == DL_NODTYPE ? "plain" : dl_dtypes[h.dtype].name, h.strided ? " strided" : "",
+           h.single ? " ones" : "", h.grow, order);
+  return text;
+}
+
+/* The CPU's results for this combination; false where it refuses. */
+static bool on_cpu(const recipe *r, recipe_how h, recipe_args *a, dl_ret *want) {
+  memset(want, 0, sizeof *want);
+  if (!recipe_build(r, h, a)) return false;
+  dl_gen_seed(&dl_gen_cpu, 1);
+  return dl_dispatch(r->op, a->arg, 0, want) == DL_OK;
+}
+
+static bool in_order(const recipe *r, recipe_how h, unsigned order, const dl_ret *want,
+                     bool exact) {
+  recipe_args a;
+  dl_ret got = {0};
+  const char *how = describe(h, order);
+  bool good = recipe_build(r, h, &a);
+  if (good && run_cuda(r->op, a.arg, order, &got) != DL_OK) {
+    tap_diag("%s: %s", how, dl_err.message);
+    good = false;
+  }
+  if (good && cuda_test_fault()->code) {
+    char text[512];
+    tap_diag("%s: %s", how, dl_cuda_fault_text(cuda_test_fault(), text, sizeof text));
+    good = false;
+  }
+  good = good && same_results(r->op, &got, want, exact, how);
+  dl_ret_free(&got);
+  recipe_free(&a);
+  return good;
+}
+
+/* Random results are compared between orders only. */
+static bool random_orders(const recipe *r, recipe_how h) {
+  recipe_args a;
+  dl_ret first = {0};
+  bool good = recipe_build(r, h, &a) && run_cuda(r->op, a.arg, 0, &first) == DL_OK;
+  if (!good) tap_diag("%s: %s", describe(h, 0), dl_err.message);
+  bool empty = strstr(dl_ops[r->op].id, "empty") != NULL;
+  for (unsigned order = 1; good && !empty && order < 4; order++)
+    good = in_order(r, h, order, &first, true);
+  dl_ret_free(&first);
+  recipe_free(&a);
+  return good;
+}
+
+static void combination(const recipe *r, recipe_how h, bool orders, tally *t) {
+  recipe_args a;
+  dl_ret want;
+  if (!on_cpu(r, h, &a, &want)) {
+    t->skipped++;
+  } else if (recipe_flag(r, 'r')) {
+    t->good = random_orders(r, h) && t->good;
+    t->ran++;
+  } else {
+    unsigned long long before = cuda_test_meetings();
+    t->good = in_order(r, h, 0, &want, false) && t->good;
+    bool meets = cuda_test_meetings() != before;
+    for (unsigned order = 1; meets && orders && order < 4; order++)
+      t->good = in_order(r, h, order, &want, false) && t->good;
+    t->ran++;
+  }
+  dl_ret_free(&want);
+  recipe_free(&a);
+}
+
+/* ---- all combinations of a recipe ------------------------------------------------------------ */
+/* Elements of the largest tensor when sizes grow. */
+static double largest(const recipe *r, int grow) {
+  double most = 0;
+  for (const char *p = r->args; (p = strchr(p, '[')) != NULL;) {
+    double n = 1;
+    for (p++; *p && *p != ']';) {
+      char *end;
+      double v = strtod(p, &end);
+      n *= grow && v > 1 ? v * grow + 1 : v;
+      p = *end == ',' ? end + 1 : end;
+    }
+    most = n > most ? n : most;
+  }
+  return most;
+}
+
+static bool sampled(int dtype, int grow) {
+  if (full || grow == 0) return true;
+  if (grow >= 100) return dtype == DL_F32;
+  return dtype == DL_F32 || dtype == DL_BF16 || dtype == DL_I64;
+}
+
+static void one_size(const recipe *r, int grow, bool single, tally *t) {
+  if (largest(r, grow) > MOST_ELEMENTS) return;
+  for (int d = 0; d < DL_DTYPE_COUNT; d++)
+    for (int strided = 0; strided < 2; strided++) {
+      if (strided && recipe_flag(r, 'l')) continue;
+      if (!sampled(d, grow)) continue;
+      recipe_how h = RECIPE_PLAIN;
+      h.dtype = (dl_dtype)d;
+      h.strided = strided;
+      h.grow = grow;
+      h.single = single;
+      combination(r, h, full || (grow == 16 && d == DL_F32), t);
+    }
+}
+
+static void one(const recipe *r) {
+  static const int grow[] = {0, 10, 16, 128};
+  tally t = {0, 0, true};
+  for (int i = 0; i < 4; i++) one_size(r, grow[i], false, &t);
+  if (full) one_size(r, 0, true, &t);
+  ok(t.good && t.ran > 0, "%s gives the CPU's numbers (%d ways)", name, t.ran);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+static bool has_kernel(dl_opid op) {
+  return dl_ops[op].kind != DL_VIEW && dl_ops[op].kind != DL_COMPOSITE;
+}
+
+static void every_row_has_a_kernel(void) {
+  int want = 0, have = 0;
+  for (int op = 0; op < DL_OP_COUNT; op++) {
+    if (!has_kernel((dl_opid)op)) continue;
+    want++;
+    have += dl_cuda_plugin.kernels[op] != NULL;
+    if (!dl_cuda_plugin.kernels[op]) tap_diag("no CUDA kernel: %s", dl_ops[op].id);
+  }
+  is_int(have, want, "every op that has a kernel on the CPU has one for CUDA");
+}
+
+static void the_record_fits(void) {
+  uint64_t h = DL_CUDA_HASH_START;
+  for (int op = 0; op < DL_OP_COUNT; op++)
+    h = dl_cuda_hash(dl_cuda_hash(h, dl_ops[op].id), dl_ops[op].schema_text);
+  ok(dl_cuda_plugin.abi == DL_CUDA_ABI && dl_cuda_plugin.op_count == DL_OP_COUNT,
+     "the plugin's record names its version and its %d ops", DL_OP_COUNT);
+  ok(dl_cuda_plugin.ops_hash == h, "the record's hash is that of the program's table of ops");
+}
+
+int main(int argc, char **argv) {
+  full = getenv("FULL") != NULL && getenv("FULL")[0] == '1';
+  dl_op_init();
+  cuda_test_begin();
+  dl_mode |= DL_MODE_NO_GRAD;
+  if (argc < 2) {
+    the_record_fits();
+    every_row_has_a_kernel();
+  }
+  int64_t tensors = dl_tensors_live;
+  for (int i = 0; i < recipe_count; i++) {
+    const recipe *r = &recipes[i];
+    if (!recipe_wanted(r, argc, argv) || !dl_cuda_plugin.kernels[r->op]) continue;
+    recipe_name(r, name, sizeof name);
+    one(r);
+    if (dl_tensors_live != tensors) {
+      is_int(dl_tensors_live, tensors, "%s leaves no tensor behind", name);
+      tensors = dl_tensors_live;
+    }
+  }
+  return tap_done();
+}
