@@ -34,10 +34,13 @@ typedef struct dl_pool_conf {
   int64_t max_non_split_rounding, large_segment_size; /* bytes */
   double gc_threshold;           /* 0: off */
   int32_t roundup[64];           /* divisions by power of two of the size in MiB; 0: off */
+  double fraction;               /* per_process_memory_fraction of every device; 1: all */
   bool expandable, no_caching;
 } dl_pool_conf;
 extern dl_pool_conf dl_conf;
-/* Parse "key:value,…" with PyTorch's errors; on failure dl_conf is unchanged. NULL or "": defaults. */
+/* Parse "key:value,…" with PyTorch's errors; on failure dl_conf is unchanged. As there, the options
+ * max_split_size_mb, roundup_power2_divisions and garbage_collection_threshold go back to their
+ * defaults first and the others stay. NULL: all defaults. */
 dl_status dl_pool_conf_parse(const char *text);
 
 dl_pool *dl_pool_new(const dl_driver *drv, int dev);
@@ -55,6 +58,9 @@ size_t dl_chunk_bytes(const dl_chunk *c);    /* what it takes from the pool */
 dl_stream dl_chunk_stream(const dl_chunk *c);
 /* The chunk is used on s too: freed, it waits for what s has queued by then. */
 dl_status dl_pool_record_stream(dl_chunk *c, dl_stream s);
+
+/* format_size: "512 bytes", "1.50 KiB", "34.00 MiB", "79.25 GiB". Returns buf. */
+const char *dl_bytes_str(int64_t n, char buf[32]);
 
 dl_status dl_pool_empty_cache(dl_pool *p);
 const dl_pool_stats *dl_pool_figures(dl_pool *p);
@@ -75,11 +81,13 @@ typedef struct dl_pool_item {
 } dl_pool_item;
 void dl_pool_walk(dl_pool *p, void (*fn)(void *ctx, const dl_pool_item *it), void *ctx);
 
-/* Set by the binding: collect Lua's garbage when the driver has no more; true if it ran. */
-extern bool (*dl_pool_collect)(void);
+/* Set by the binding: collect Lua's garbage before the driver is asked for a new segment
+ * (last_resort false) or because it has no more (true). True if it ran: the pool looks again. */
+extern bool (*dl_pool_collect)(bool last_resort);
 /* Called with the failed request (bytes) once the error text stands in dl_err: adds notes. */
 extern void (*dl_pool_explain)(dl_pool *p, int dev, size_t n);
-/* Test hook: the n-th driver allocation from now fails with out of memory (0: none). */
+/* Test hook: the n-th request from now that reaches the driver, with its retries, finds it out of
+ * memory (0: none). */
 extern int64_t dl_pool_refuse_at;
 
 #endif

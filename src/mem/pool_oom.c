@@ -1,0 +1,46 @@
+/* pool_oom.c -- out of memory: PyTorch's text, and who adds to it
+ *
+ * For pool.c, at the foot of the ladder. Allocates nothing.
+ *
+ * INVARIANT  The figures are those after the cache was flushed, as in PyTorch.
+ * MUST NOT   know tensors or Lua; what holds the memory is told by dl_pool_explain. */
+#include "mem/pool_int.h"
+
+#include <stdio.h>
+
+const char *dl_bytes_str(int64_t n, char buf[32]) {
+  if (n <= KIB) snprintf(buf, 32, "%lld bytes", (long long)n);
+  else if (n <= MIB) snprintf(buf, 32, "%.2f KiB", (double)n / (double)KIB);
+  else if (n <= 1024 * MIB) snprintf(buf, 32, "%.2f MiB", (double)n / (double)MIB);
+  else snprintf(buf, 32, "%.2f GiB", (double)n / (double)(1024 * MIB));
+  return buf;
+}
+
+dl_status dl_pool_out_of_memory(dl_pool *p, const dl_request *r) {
+  char want[32], total_s[32], free_s[32], mine[32], allowed[32], used[32], idle[32];
+  size_t free_now = 0, total = 0;
+  int64_t reserved = p->stats.reserved_bytes[DL_POOL_ALL].current;
+  int64_t live = p->stats.allocated_bytes[DL_POOL_ALL].current;
+  bool limited = p->allowed >= 0;
+  p->stats.num_ooms++;
+  if (p->drv->mem_info(p->dev, &free_now, &total) != DL_CU_OK)
+    total = (size_t)p->props.total_memory;
+  if (limited) dl_bytes_str(p->allowed, allowed);
+  dl_fail(DL_OutOfMemoryError, DL_E_OOM,
+          "CUDA out of memory. Tried to allocate %s. GPU %d has a total capacity of %s of which %s "
+          "is free. Including non-PyTorch memory, this process has %s memory in use. %s%sOf the "
+          "allocated memory %s is allocated by PyTorch, and %s is reserved by PyTorch but "
+          "unallocated. If reserved but unallocated memory is large try setting "
+          "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See "
+          "documentation for Memory Management  (https://docs.pytorch.org/docs/stable/notes/"
+          "cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf)",
+          dl_bytes_str(r->segment, want), p->dev, dl_bytes_str((int64_t)total, total_s),
+          dl_bytes_str((int64_t)free_now, free_s),
+          dl_bytes_str(reserved + p->props.context_bytes, mine), limited ? allowed : "",
+          limited ? " allowed; " : "", dl_bytes_str(live, used),
+          dl_bytes_str(reserved - live, idle));
+  if (p->drv->simulated) dl_note("this GPU is simulated: %s", p->props.name);
+  if (r->refused) dl_note("this allocation was refused on purpose");
+  if (dl_pool_explain) dl_pool_explain(p, p->dev, (size_t)r->asked);
+  return dl_err.kind;
+}
