@@ -15,6 +15,10 @@ M.None = None
 M.ops = dlrepl.ops
 M.warn = dlrepl.warn       -- warn(text, category)
 M.read_idx = dlrepl._read_idx
+M.record_step = dlrepl._record_step   -- to the run record: 1 a step begins, 0 it ends, -1 skipped
+M.record_scale = dlrepl._record_scale -- to the run record: the gradient scaler's scale
+M.batch = dlrepl._batch               -- its arguments, their tensors marked as a batch
+M.optimizer_state = dlrepl._state     -- marks a tensor as an optimizer's state
 
 local is_tensor, is_parameter = torch.is_tensor, dlrepl._is_parameter
 

@@ -6,6 +6,7 @@
  *
  * MUST NOT  touch elements; ops do. */
 #include "bind/bind.h"
+#include "tensor/ledger.h"
 
 #include <string.h>
 
@@ -143,6 +144,7 @@ static int convert(lua_State *L, dl_tensor *x, const dl_arg *dtype, const dl_arg
   dl_status st = device->tag == DL_A_DEVICE ? dl_device_check(device->dev) : DL_OK;
   if (st == DL_OK) st = dl_run(DL_OP__to_copy, v, 3, 0, &b->t);
   if (st != DL_OK) return dl_raise(L, st);
+  if (x->st->role == DL_ROLE_BATCH) dl_ledger_say(b->t, DL_ROLE_BATCH);
   dl_pace_count(b->t);
   return 1;
 }
@@ -417,6 +419,7 @@ static int l_parameter(lua_State *L) {
     return dl_throw(L, DL_RuntimeError, DL_E_AUTOGRAD,
                     "Only Tensors of floating point and complex dtype can require gradients");
   b->t->is_param = 1;
+  dl_ledger_say(b->t, DL_ROLE_PARAM);
   b->t->requires_grad = a.arg[1].i != 0;
   dl_share_box(L, -1);
   return 1;

@@ -15,6 +15,7 @@ int dl_is_parameter(lua_State *L);
 int dl_old_tensor(lua_State *L);
 int dl_read_idx(lua_State *L);
 void dl_helper_open(lua_State *L, int dlrepl);
+void dl_record_open(lua_State *L, int dlrepl);
 void dl_describe_open(lua_State *L, int dlrepl);
 
 /* ---- loading -------------------------------------------------------------------------------- */
@@ -393,6 +394,7 @@ int dl_bind_open(lua_State *L) {
   lua_pushcfunction(L, dl_read_idx);
   lua_setfield(L, dlrepl, "_read_idx");
   dl_helper_open(L, dlrepl);
+  dl_record_open(L, dlrepl);
   dl_describe_open(L, dlrepl);
   lua_pushcfunction(L, l_false);
   lua_setfield(L, dlrepl, "is_simulated");

@@ -5,6 +5,7 @@
  *
  * MUST NOT  run ops itself. */
 #include "bind/bind.h"
+#include "tensor/ledger.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -183,6 +184,7 @@ static int set_grad(lua_State *L, dl_tensor *t) {
   if (g) dl_share_box(L, 3);
   dl_tensor *old = e->grad;
   e->grad = dl_tensor_retain(g);
+  dl_ledger_grad(g);
   dl_tensor_release(old);
   return 0;
 }

@@ -5,6 +5,7 @@
  * INVARIANT  A leaf's .grad is its old value or its new one, never something between.
  * SOURCE     torch/csrc/autograd/functions/accumulate_grad.h (when a buffer may be taken). */
 #include "grad/apply.h"
+#include "tensor/ledger.h"
 
 static dl_status run_hooks(int slot, dl_tensor **g) {
   dl_tensor *with = NULL;
@@ -64,5 +65,8 @@ dl_status dl_walk_store(dl_tensor *leaf, dl_tensor **g) {
     dl_tensor_release(x->grad);
     x->grad = fresh;
   }
+  dl_ledger_grad(x->grad);
+  if (leaf->st->role != DL_ROLE_PARAM && leaf->st->role != DL_ROLE_BATCH)
+    dl_ledger_move(leaf->st, DL_ROLE_PARAM);
   return x->post_hooks && dl_host.post_hooks ? dl_host.post_hooks(x->post_hooks, leaf) : DL_OK;
 }

@@ -8,6 +8,7 @@
  *            it meets. Nothing recurses: depth of the graph costs heap, not stack.
  * SOURCE     torch/csrc/autograd/{engine,python_engine}.cpp, torch/autograd/__init__.py */
 #include "grad/apply.h"
+#include "op/record.h"
 
 #include <string.h>
 
@@ -404,13 +405,15 @@ static dl_status walk_in_mode(walk *w) {
   if (w->o.create_graph) dl_mode &= ~(unsigned)DL_MODE_NO_GRAD;
   else dl_mode |= DL_MODE_NO_GRAD;
   w->depth = ++walks;
+  dl_record_backward(true);
   dl_status st = walks < MAX_WALKS
                      ? run_all(w)
                      : dl_fail(DL_RuntimeError, DL_E_AUTOGRAD, "too many nested backward calls");
   if (st == DL_OK) st = check_used(w);
   leave(w);
   walks--;
-  dl_mode = mode;
+  dl_record_backward(false);
+  dl_mode = (mode & ~(unsigned)DL_MODE_RECORD) | (dl_mode & DL_MODE_RECORD);
   return st;
 }
 

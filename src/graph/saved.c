@@ -6,6 +6,7 @@
  *            input that is later changed in place, below the node that saved it, is let go.
  * SOURCE     torch/csrc/autograd/saved_variable.cpp (texts). */
 #include "graph/node.h"
+#include "tensor/ledger.h"
 
 #include <stdio.h>
 
@@ -48,8 +49,13 @@ dl_status dl_saved_set(dl_node *n, dl_saved *s, dl_tensor *t, bool is_output, ui
     s->slot = slot;
     return DL_OK;
   }
-  if (is_output) return dl_tensor_alias(t, true, &s->t);
+  if (is_output) {
+    DL_TRY(dl_tensor_alias(t, true, &s->t));
+    dl_ledger_save(t);
+    return DL_OK;
+  }
   t->saved = 1;
+  dl_ledger_save(t);
   s->t = dl_tensor_retain(t);
   return DL_OK;
 }
@@ -57,8 +63,12 @@ dl_status dl_saved_set(dl_node *n, dl_saved *s, dl_tensor *t, bool is_output, ui
 void dl_node_free_saved(dl_node *n) {
   dl_saved *s = dl_node_saved(n);
   for (uint32_t i = 0; i < n->n_saved; i++) {
-    if (s[i].packed) dl_slot_free((int)s[i].slot);
-    else dl_tensor_release(s[i].t);
+    if (s[i].packed) {
+      dl_slot_free((int)s[i].slot);
+    } else {
+      dl_ledger_unsave(s[i].t);
+      dl_tensor_release(s[i].t);
+    }
     s[i].t = NULL;
     s[i].packed = 0;
   }

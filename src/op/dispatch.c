@@ -238,7 +238,11 @@ static bool inplace_only(const dl_schema *s) {
   return n && s->name[n - 1] == '_';
 }
 
-dl_status dl_dispatch(dl_opid op, const dl_arg *arg, unsigned flags, dl_ret *ret) {
+unsigned dl_dispatch_flags(dl_opid op, unsigned flags) {
+  return inplace_only(dl_op_schema(op)) ? flags | DL_INPLACE : flags;
+}
+
+dl_status dl_dispatch_plain(dl_opid op, const dl_arg *arg, unsigned flags, dl_ret *ret) {
   const dl_op *row = &dl_ops[op];
   const dl_schema *s = dl_op_schema(op);
   dl_status st;
@@ -254,4 +258,9 @@ dl_status dl_dispatch(dl_opid op, const dl_arg *arg, unsigned flags, dl_ret *ret
   else st = dispatch_kernel(op, arg, flags, ret);
   if (st != DL_OK && !dl_err.op) dl_err.op = s->name;
   return st;
+}
+
+dl_status dl_dispatch(dl_opid op, const dl_arg *arg, unsigned flags, dl_ret *ret) {
+  if (dl_mode & (DL_MODE_AUTOCAST | DL_MODE_RECORD)) return dl_dispatch_moded(op, arg, flags, ret);
+  return dl_dispatch_plain(op, arg, flags, ret);
 }

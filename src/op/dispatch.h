@@ -15,6 +15,12 @@ typedef struct dl_runner {
   dl_view *list;                                             /* owned block of k.nlist views */
 } dl_runner;
 
+/* dl_dispatch without a look at autocast and the run record; what dl_dispatch does while either is
+ * on (autocast.c); the flags with DL_INPLACE added where the op's name ends in '_'. */
+dl_status dl_dispatch_plain(dl_opid op, const dl_arg *arg, unsigned flags, dl_ret *ret);
+dl_status dl_dispatch_moded(dl_opid op, const dl_arg *arg, unsigned flags, dl_ret *ret);
+unsigned dl_dispatch_flags(dl_opid op, unsigned flags);
+
 void dl_call_init(dl_call *c, dl_opid op, const dl_arg *arg, unsigned flags);
 /* POINTWISE: broadcast strides, dims sorted by the result's layout and merged. */
 void dl_geometry_pointwise(const dl_call *c, dl_runner *r);

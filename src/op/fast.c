@@ -42,7 +42,8 @@ static dl_status compute(dl_opid op, const dl_arg *arg, dl_tensor *out) {
 }
 
 dl_status dl_op2(dl_opid op, dl_tensor *a, dl_tensor *b, dl_tensor **out) {
-  bool special = dl_cancel || (dl_mode & ~(unsigned)DL_MODE_NO_GRAD);
+  /* autocast keeps these four as they are, on every device */
+  bool special = dl_cancel || (dl_mode & ~(unsigned)(DL_MODE_NO_GRAD | DL_MODE_AUTOCAST));
   if (special || !plain(a, b)) return slow(op, a, b, out);
   const dl_arg arg[3] = {T(a), T(b), I(1)};
   DL_TRY(dl_tensor_new(a->dev, DL_F32, a->ndim, a->size, out));

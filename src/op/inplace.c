@@ -162,8 +162,11 @@ dl_status dl_dispatch_out(dl_opid op, const dl_arg *arg, dl_tensor *const *dst, 
         s->name);
   for (int k = 0; k < ndst; k++) DL_TRY(out_overlaps(s, arg, dst[k]));
   dl_ret r;
-  DL_TRY(dl_dispatch(op, arg, 0, &r));
-  dl_status st = DL_OK;
+  unsigned autocast = dl_mode & DL_MODE_AUTOCAST; /* out= forms are not autocast */
+  dl_mode &= ~(unsigned)DL_MODE_AUTOCAST;
+  dl_status st = dl_dispatch(op, arg, 0, &r);
+  dl_mode |= autocast;
+  if (st != DL_OK) return st;
   for (int k = 0; k < ndst && k < r.n && st == DL_OK; k++) st = write_out(dst[k], r.v[k]);
   dl_ret_free(&r);
   return st;

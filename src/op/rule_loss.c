@@ -2,6 +2,7 @@
  *
  * SOURCE ATen/native/LossNLL.cpp, LossNLL2d.cpp, Loss.cpp (checks and texts). */
 #include "op/op.h"
+#include "tensor/ledger.h"
 
 #include <string.h>
 
@@ -164,6 +165,8 @@ dl_status dl_rule_optim(dl_call *c) {
           "The size of the parameter %s must match the size of its gradient and state %s",
           dl_sizes_str(p->ndim, p->size, a, sizeof a), dl_sizes_str(t->ndim, t->size, b, sizeof b));
   }
+  dl_ledger_say(p, DL_ROLE_PARAM);
+  for (int k = 2; k < c->nin; k++) dl_ledger_say(c->in[k], DL_ROLE_STATE);
   dl_call_out_like(c, 0, p);
   c->compute = dl_compute_for((dl_dtype)p->dtype);
   return DL_OK;

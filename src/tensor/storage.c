@@ -6,6 +6,8 @@
  * MUST NOT   know ops, nodes or Lua. */
 #include "tensor/storage.h"
 
+#include "tensor/ledger.h"
+
 #include <string.h>
 
 static size_t block_bytes(int alloc_class) {
@@ -31,6 +33,7 @@ dl_status dl_storage_fill(dl_tensor *t, size_t nbytes) {
     DL_TRY(dl_host_alloc(nbytes, &st->data));
   }
   st->nbytes = nbytes;
+  dl_ledger_new(st);
   t->data = st->data;
   return DL_OK;
 }
@@ -41,6 +44,7 @@ static dl_tensor *owner_of(dl_storage *st) {
 
 void dl_storage_release(dl_storage *st) {
   if (!st || --st->refs > 0) return;
+  dl_ledger_gone(st);
   if (st->free_fn) st->free_fn(st->free_ctx);
   else if (!st->inline_data && st->data) dl_host_free(st->data, st->nbytes);
   st->data = NULL;

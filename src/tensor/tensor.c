@@ -7,6 +7,8 @@
  * MUST NOT   know ops or Lua. */
 #include "tensor/storage.h"
 
+#include "tensor/ledger.h"
+
 #include <string.h>
 
 int64_t dl_tensors_live;
@@ -49,6 +51,7 @@ static dl_status new_common(dl_device dev, dl_dtype dtype, int ndim, const int64
   }
   st->nbytes = (size_t)nbytes;
   st->dev = t->dev = dev;
+  dl_ledger_new(st);
   t->data = st->data;
   t->dtype = (uint8_t)dtype;
   t->ndim = (uint8_t)ndim;
@@ -118,6 +121,7 @@ dl_status dl_tensor_from_memory(void *data, size_t nbytes, dl_dtype dtype, int n
   t->dev = t->st->dev = DL_DEV_CPU;
   t->data = t->st->data = data;
   t->st->nbytes = nbytes;
+  dl_ledger_new(t->st);
   t->st->free_fn = fn ? fn : nothing_to_free;
   t->st->free_ctx = ctx;
   *out = t;

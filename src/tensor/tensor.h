@@ -22,6 +22,8 @@ typedef struct dl_storage {
   dl_device dev;
   uint8_t inline_data;           /* data lives in the tensor's own block */
   uint8_t pinned;
+  uint8_t role;                  /* dl_role: what the bytes are for, see ledger.h */
+  uint16_t saves;                /* how many graph nodes keep them; sticks at 65535 */
   void *data;
   size_t nbytes;
   void (*free_fn)(void *ctx);    /* foreign memory (np.array): called instead of dl_host_free */

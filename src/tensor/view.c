@@ -5,6 +5,7 @@
  * INVARIANT  A view keeps its storage alive and writes no byte outside it; views and detached
  *            aliases share one version counter, `.data` aliases have their own.
  * MUST NOT   know ops or Lua. */
+#include "tensor/ledger.h"
 #include "tensor/storage.h"
 
 #include <string.h>
@@ -141,6 +142,8 @@ dl_status dl_tensor_set_data(dl_tensor *t, dl_tensor *src) {
   if (t->ver == &t->st->version) DL_TRY(own_version(t, *t->ver));
   DL_TRY(dl_tensor_shape_set(t, src->ndim, src->size, src->stride));
   dl_storage *old = t->st;
+  if (old->role == DL_ROLE_PARAM && src->st->role == DL_ROLE_OTHER)
+    dl_ledger_move(src->st, DL_ROLE_PARAM);
   src->st->refs++;
   t->st = src->st;
   t->data = src->data;

@@ -180,6 +180,7 @@ local function make_call(class)
     if (...) == nil and select("#", ...) == 2 and class.iterate then -- `for x in self do`
       return class.iterate(self, (select(2, ...)))
     end
+    if M.watch then M.watch(self) end -- a run record is being kept
     if self._hooked then return class._call_hooked(self, ...) end
     return self:forward(...)
   end

@@ -219,7 +219,9 @@ function Optimizer.step(self, closure)
   local loss
   if closure then loss = torch.enable_grad(closure) end
   local _ <close> = torch.no_grad()
+  core.record_step(1)
   for _, group in ipairs(self.param_groups) do self:_update(group) end
+  core.record_step(0)
   return loss
 end
 

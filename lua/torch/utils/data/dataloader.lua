@@ -203,14 +203,19 @@ end
 
 -- ---- epochs --------------------------------------------------------------------------------
 
--- A function that gives the next batch of a new epoch, nil at its end.
-function DataLoader.iter(self)
-  -- the base seed
-  torch.empty({}, {dtype = torch.int64}):random_({generator = self.generator or None})
+local function batches(self)
   if self._iterable then return from_iterable(self) end
   if not self.batch_sampler then return single(self) end
   if is_plain(self) then return plain(self) end
   return batched(self, sampler_m.iterate(self.batch_sampler))
+end
+
+-- A function that gives the next batch of a new epoch, nil at its end.
+function DataLoader.iter(self)
+  -- the base seed
+  torch.empty({}, {dtype = torch.int64}):random_({generator = self.generator or None})
+  local next_batch = batches(self)
+  return function() return core.batch(next_batch()) end
 end
 
 -- for i, features, labels in loader:enumerate() do   (i from 0)

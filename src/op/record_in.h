@@ -1,0 +1,24 @@
+/* record_in.h -- between record.c, record_run.c and record_wide.c only */
+#ifndef DL_RECORD_IN_H
+#define DL_RECORD_IN_H
+
+#include "op/record.h"
+
+extern dl_record *dl_rec;
+extern int dl_rec_backward, dl_rec_stepping;
+
+/* Room for entry n of a list from malloc; `list` is the address of the pointer. */
+bool dl_rec_grow(void *list, int64_t *cap, int64_t n, size_t size);
+dl_rec_param *dl_rec_param_of(const dl_tensor *t); /* made on demand; NULL: no memory */
+size_t dl_rec_bytes(const dl_tensor *t);
+void *dl_rec_snapshot(dl_tensor *t);               /* from malloc */
+/* Norm of a - b; b NULL = 0. */
+double dl_rec_distance(dl_dtype d, int64_t n, const char *a, const char *b);
+
+/* What op gives when nothing is rounded to 16 bits: its first result in float32, or NULL where that
+ * cannot be told. Changes nothing, counts nothing. Owned. */
+dl_tensor *dl_rec_wide(dl_opid op, const dl_arg *arg, unsigned flags);
+/* How many values rounding took away: into e. narrow: the result itself. */
+void dl_rec_losses(const dl_tensor *wide, const dl_tensor *narrow, dl_rec_op *e);
+
+#endif
