@@ -115,13 +115,17 @@ local function quote(s)
   end) .. '"'
 end
 
--- encode(value) -> text. A table with an element 1 (or empty) is an array; keys are sorted.
+-- encode(value) -> text. A table with an element 1 (or empty) is an array; keys are sorted. Numbers
+-- that are not finite become null.
 function M.encode(v)
   local kind = type(v)
   if kind == "string" then return quote(v) end
   if v == nil or rawequal(v, None) then return "null" end
   if kind == "number" then
-    return math.type(v) == "integer" and string.format("%d", v) or string.format("%.17g", v)
+    if v - v ~= 0 then return "null" end -- JSON has no nan and no infinity
+    if math.type(v) == "integer" then return string.format("%d", v) end
+    local short = string.format("%.15g", v)
+    return tonumber(short) == v and short or string.format("%.17g", v)
   elseif kind ~= "table" then return tostring(v)
   end
   local parts = {}

@@ -40,8 +40,9 @@ end
 
 local function check(cell, i)
   if type(cell) ~= "table" or not KINDS[cell.kind] then
+    local has = type(cell) == "table" and cell.kind or cell
     core.raise("ValueError", string.format("write(): cell %d must have kind = \"markdown\" or "
-               .. "\"code\", but has %s", i, repr.repr(type(cell) == "table" and cell.kind or cell)))
+               .. "\"code\", but has %s", i, repr.repr(has)))
   elseif type(cell.text) ~= "string" or not utf8.len(cell.text) then
     core.raise("ValueError", string.format("write(): cell %d needs a text in UTF-8", i))
   end

@@ -14,7 +14,7 @@
 local core = require "dlrepl.core"
 local read = require "dlrepl.plot.read"
 
-local methods, meta = {}, {__name = "plot"}
+local methods, meta = {}, {__name = "plot", _rich = "plot"}
 meta.__index = methods
 
 local DRAW = {lines = "curve", scatter = "curve", hist = "bars", image = "shade"}

@@ -17,6 +17,7 @@ int dl_read_idx(lua_State *L);
 void dl_helper_open(lua_State *L, int dlrepl);
 void dl_record_open(lua_State *L, int dlrepl);
 void dl_describe_open(lua_State *L, int dlrepl);
+void dl_media_open(lua_State *L, int dlrepl);
 
 /* ---- loading -------------------------------------------------------------------------------- */
 /* Push require(name), or false where there is no such file. */
@@ -396,6 +397,7 @@ int dl_bind_open(lua_State *L) {
   dl_helper_open(L, dlrepl);
   dl_record_open(L, dlrepl);
   dl_describe_open(L, dlrepl);
+  dl_media_open(L, dlrepl);
   lua_pushcfunction(L, l_false);
   lua_setfield(L, dlrepl, "is_simulated");
   set_loader(L, dlrepl, "dlrepl", l_lazy);

@@ -311,6 +311,7 @@ static int open_all(lua_State *l) {
   dl_bind_open(l);
   dl_doctor_open(l);
   dl_ask_open(l);
+  dl_show_open(l);
   dl_magic_open(l);
   return 0;
 }

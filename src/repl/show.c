@@ -363,3 +363,16 @@ void dl_show_push(lua_State *L, int idx, int columns) {
   push_value(&s, idx, 0, 0);
   lua_remove(L, s.path);
 }
+
+static int text(lua_State *L) {
+  luaL_checkany(L, 1);
+  dl_show_push(L, 1, (int)luaL_checkinteger(L, 2));
+  return 1;
+}
+
+void dl_show_open(lua_State *L) {
+  lua_getglobal(L, "dlrepl");
+  lua_pushcfunction(L, text);
+  lua_setfield(L, -2, "_text");
+  lua_pop(L, 1);
+}

@@ -10,6 +10,8 @@
 
 #include <lua.h>
 
+/* Add dlrepl._text(value, columns) -> the text below, for lua/. */
+void dl_show_open(lua_State *L);
 /* Push the text of the value at idx. May raise (a user's __tostring). `columns`: wrap there. */
 void dl_show_push(lua_State *L, int idx, int columns);
 
