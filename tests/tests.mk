@@ -99,7 +99,7 @@ CLANG     := $(shell command -v clang 2>/dev/null)
 CLANG_OPT := -fsyntax-only -Werror -fopenmp $(filter-out -MMD -MP -Werror,$(BASE)) $(LUA_CFLAGS)
 test-clang:
 ifneq ($(CLANG),)
-	$(CLANG) $(CLANG_OPT) $(ENGINE) $(ONCE) $(FRONT)
+	$(CLANG) $(CLANG_OPT) $(ENGINE) $(ONCE) $(SIM) $(FRONT)
 	$(CLANG) $(CLANG_OPT) $(KFLAGS) $(ISA_v3) -DDL_ISA=v3 -DDL_ISA_v3=1 $(KERN)
 else
 	@echo "# no clang here: its warnings are not checked"
