@@ -913,10 +913,23 @@ function dlrepl.progress(iterable, keywords) end
 ---@param keywords? {x?: any, y?: any, title?: string|nil, columns?: number|nil, height?: number|nil, ascii?: boolean}
 function dlrepl.plot(x, y, keywords) end
 
----prints an image in shades of grey; of a batch the first four
+---prints an image in shades of grey, of a batch the first four; a notebook shows a picture, or a grid of up to 64
 ---@param image torch.Tensor|table
 ---@param keywords? {image?: torch.Tensor, title?: string|nil, columns?: number|nil, height?: number|nil, ascii?: boolean}
 function dlrepl.show(image, keywords) end
+
+---show a value in the middle of a notebook's cell, as the value of a cell looks; with display_id=true it returns what d:update(value) changes later. Elsewhere it prints. A table of your own shows itself through methods _repr_html_, _repr_png_, _repr_svg_, _repr_markdown_, _repr_mimebundle_
+---@param value any|table
+---@param keywords? {value?: any, display_id?: any|nil}
+---@return any
+function dlrepl.display(value, keywords) end
+
+---the autograd graph behind a tensor, down to its leaves: text at the prompt, a drawing in a notebook; leaves are named from a model or {name=leaf, …}
+---@param result any|table
+---@param names? any|nil
+---@param keywords? {result?: any, names?: any|nil}
+---@return any
+function dlrepl.graph(result, names, keywords) end
 
 ---raise an error as dlrepl does, for code that wants to be told apart
 ---@param class string|table
@@ -1152,6 +1165,17 @@ function dlrepl.plot.scatter(x, y, keywords) end
 ---@param x any|table
 ---@param keywords? {x?: any, bins?: integer|nil, range?: table|nil, title?: string|nil, columns?: number|nil, height?: number|nil, ascii?: boolean}
 function dlrepl.plot.hist(x, keywords) end
+
+---named values as bars, the largest first; {{name, value}, …} keeps its order; units "s" and "B" are scaled
+---@param values table|table
+---@param keywords? {values?: table, unit?: string|nil, title?: string|nil, columns?: number|nil, ascii?: boolean}
+function dlrepl.plot.bars(values, keywords) end
+
+---values that add up over x, such as memory by role: {name=values, …}
+---@param x any|table
+---@param parts? table
+---@param keywords? {x?: any, parts?: table, unit?: string|nil, title?: string|nil, columns?: number|nil, height?: number|nil, ascii?: boolean}
+function dlrepl.plot.stack(x, parts, keywords) end
 
 ---a matrix as shades, an image as a picture in text
 ---@param matrix torch.Tensor|table

@@ -4,10 +4,13 @@
 --     dlrepl.plot(x, y)                        y against x
 --     dlrepl.plot({train = a, valid = b})      several series
 --     dlrepl.plot.scatter(x, y)   dlrepl.plot.hist(x, {bins = 20})   dlrepl.plot.image(matrix)
+--     dlrepl.plot.bars({conv = 0.02, linear = 0.003}, {unit = "s"})
+--     dlrepl.plot.stack(times, {parameter = bytes, gradient = bytes}, {unit = "B"})
 --
 -- Options, in one table at the end: title, columns, height, ascii; bins and range (hist), range
--- (image). The prompt and print() show the text; a front end that can do better has the data in
--- the object: kind, title and series, edges and counts, or values.
+-- (image), unit (bars, stack; "s" and "B" are scaled). The prompt and print() show the text; a
+-- front end that can do better has the data in the object: kind, title, and series, edges and
+-- counts, values, or names and values.
 --
 -- INVARIANT  A plot is a snapshot; its text fits the width it is asked for. No value can break it.
 
@@ -17,11 +20,12 @@ local read = require "dlrepl.plot.read"
 local methods, meta = {}, {__name = "plot", _rich = "plot"}
 meta.__index = methods
 
-local DRAW = {lines = "curve", scatter = "curve", hist = "bars", image = "shade"}
+local DRAW = {lines = "curve", scatter = "curve", hist = "bars", image = "shade", bars = "ranks",
+              stack = "curve"}
 local HEIGHT, IMAGE_HEIGHT, FEWEST = 15, 32, 20
 local OPTIONS = {
   title = "string", columns = "number", height = "number", ascii = "boolean", bins = "number",
-  range = "table",
+  range = "table", unit = "string",
 }
 
 -- Options checked; unknown names are errors.
@@ -30,7 +34,7 @@ local function check(options, fn)
     if not OPTIONS[key] then
       core.raise("TypeError", string.format("%s() got an unexpected keyword argument '%s'", fn,
                                             tostring(key)),
-                 {notes = {"options: title, columns, height, ascii, bins, range"}})
+                 {notes = {"options: title, columns, height, ascii, bins, range, unit"}})
     elseif type(v) ~= OPTIONS[key] then
       core.raise("TypeError", string.format("%s(): option '%s' must be a %s", fn, key,
                                             OPTIONS[key]))
@@ -109,6 +113,33 @@ function M.image(values, options)
     read.complain("image", "a matrix or an image of 1 or 3 channels", values)
   end
   return make("image", {values = t, range = options.range}, options)
+end
+
+-- Named values as bars, the largest first: {name = value, …}, or {{name, value}, …} as they stand.
+function M.bars(values, options)
+  options = check(options, "bars")
+  if type(values) ~= "table" then
+    read.complain("bars", "a table of numbers by name", values)
+  end
+  local names, list = read.named(values, "bars")
+  return make("bars", {names = names, values = list, unit = options.unit}, options)
+end
+
+-- What adds up, over x: {name = values, …}. The text draws each and their sum.
+function M.stack(x, parts, options)
+  options = check(options, "stack")
+  if type(parts) ~= "table" or type(next(parts)) ~= "string" then
+    read.complain("stack", "values by name, {name = values, …}", parts)
+  end
+  local series = read.many(parts, nil, "stack")
+  for i, s in ipairs(series) do series[i] = read.one(x, s.y, "stack", s.name) end
+  local sum = {}
+  for i = 1, #series[1].y do
+    sum[i] = 0.0
+    for _, s in ipairs(series) do sum[i] = sum[i] + s.y[i] end
+  end
+  local total = {x = series[1].x, y = sum, name = "all"}
+  return make("stack", {series = {total, table.unpack(series)}, unit = options.unit}, options)
 end
 
 -- A matrix is a picture, everything else a line.

@@ -6,6 +6,7 @@
 --
 -- On a terminal: one line that is redrawn at most ten times a second, with rate and time left; the
 -- bar of an inner loop stands below that of the outer one and is wiped when it ends.
+-- In a notebook: the open bars share one output, which is redrawn as often (rich/board.lua).
 -- Elsewhere (a file, a pipe): a few plain lines for each outer loop, so that logs stay readable.
 --
 -- INVARIANT  Values pass through unchanged; every `for` loop over the bar starts anew. On a
@@ -79,15 +80,15 @@ local function bar_text(share, columns)
   return " |" .. on:rep(full) .. off:rep(columns - full) .. "|"
 end
 
--- The whole line: desc, share, bar, count, time, rate, postfix. columns: as wide as that at most,
--- with a bar if there is room; nil: no bar, any width.
-local function line(self, columns)
+-- What stands before and after the bar itself, and the share that is done (nil: nobody knows of how
+-- much): desc, share; count, time, rate, postfix. columns: as wide as that at most; nil: any width.
+local function sides(self, columns)
   local elapsed = math.max(now() - self.began, 1e-9)
   local rate = self.n / elapsed
   local head = self.desc and self.desc .. ": " or ""
   local speed = "  " .. rate_text(rate * self.scale, self.unit)
   local postfix = postfix_text(self)
-  local tail, total, share = "", self.total, ""
+  local tail, total = "", self.total
   local done = total and self.n <= total and (total > 0 and self.n / total or 1)
   if done then
     local left = rate > 0 and (total - self.n) / rate or math.huge
@@ -100,7 +101,13 @@ local function line(self, columns)
   local room = columns or math.huge -- what does not fit is left out: the rate before the values
   if length(head .. tail .. speed .. postfix) <= room then tail = tail .. speed end
   if length(head .. tail .. postfix) <= room then tail = tail .. postfix end
-  if done and columns then share = bar_text(done, columns - length(head .. tail) - 3) end
+  return head, tail, done or nil
+end
+
+-- The whole line; with a bar if there is room for one.
+local function line(self, columns)
+  local head, tail, done = sides(self, columns)
+  local share = done and columns and bar_text(done, columns - length(head .. tail) - 3) or ""
   local text = head .. share .. tail
   return columns and cut(text, columns) or text
 end
@@ -117,8 +124,14 @@ local function put(self, text)
   self.out:flush()
 end
 
+-- The output of a notebook that the open bars share, nil outside.
+local board
+
+local function draw_board() board:draw(open, sides, line) end
+
 local function draw(self)
-  if self.terminal then put(self, line(self, dlrepl._columns(self.out) - 1))
+  if self.board then draw_board()
+  elseif self.terminal then put(self, line(self, dlrepl._columns(self.out) - 1))
   else self.out:write(line(self), "\n") self.out:flush()
   end
 end
@@ -126,7 +139,8 @@ end
 -- The line, cell or script ends while bars are open (a loop was left): the cursor goes below them.
 local function settle()
   local bars = open
-  open = {}
+  if board then draw_board() end
+  open, board = {}, nil
   for _, bar in ipairs(bars) do
     if bar.terminal then
       draw(bar)
@@ -139,10 +153,12 @@ end
 local function join(self)
   if depth(self) then return end
   open[#open + 1] = self
+  if self.board and not board then board = require("dlrepl.rich.board").new() end
   dlrepl._at_settle(settle)
 end
 
 local function due(self)
+  if self.board then return now() - board.drawn >= REDRAW end
   if self.terminal then
     local t = now()
     if t - self.drawn < REDRAW then return false end
@@ -183,7 +199,9 @@ function methods.close(self)
   self.closed = true
   local below = depth(self)
   while below and #open > below + 1 do open[#open]:close() end -- left without being closed
-  if not self.terminal then draw(self)
+  if self.board then
+    if below == 0 then draw(self) end
+  elseif not self.terminal then draw(self)
   elseif below == 0 then
     draw(self)
     self.out:write("\n")
@@ -192,13 +210,14 @@ function methods.close(self)
     put(self, "")
   end
   if below then table.remove(open, below + 1) end
+  if #open == 0 then board = nil end
 end
 meta.__close = methods.close
 
 function methods._begin(self)
   self.n, self.began, self.drawn, self.closed = 0, now(), now(), false
   join(self)
-  if self.terminal then draw(self) end
+  if self.terminal or self.board and (#open == 1 or due(self)) then draw(self) end
 end
 
 -- What `for x in iterable` would call: an iterator function and where its loop stands.
@@ -319,8 +338,10 @@ local function progress(iterable, ...)
     desc = o.desc ~= nil and tostring(o.desc):gsub("%c", " ") or nil,
     scale = o.scale or 1, out = o.out or io.stderr, values = {}, order = {}, n = 0,
   }, meta)
+  local kernel = rawget(dlrepl, "kernel")
+  self.board = o.out == nil and o.terminal == nil and kernel and kernel.active or false
   self.terminal = o.terminal
-  if self.terminal == nil then
+  if self.terminal == nil and not self.board then
     self.terminal = is_terminal(self.out) and os.getenv("TERM") ~= "dumb"
   end
   return self, nil, nil, self

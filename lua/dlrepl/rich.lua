@@ -19,7 +19,7 @@ local repr = require "dlrepl.pyrepr"
 
 local M = {}
 
-local COLUMNS = 88
+local COLUMNS = 80
 local CANARY = "_dlrepl_has_every_method_"
 
 local METHODS = {

@@ -91,12 +91,17 @@ static int l_png(lua_State *L) {
   return 1;
 }
 
-/* _node_id(grad_fn) -> a value that is the same for the same node, for use as a key */
+/* _node_id(grad_fn) -> a value that is the same for the same node, for use as a key; the shape of
+ * the node's (first) result, "[2, 3]" */
 static int l_node_id(lua_State *L) {
   dl_nodebox *b = dl_object(L, 1, &dl_t_node);
   if (!b || !b->n) return dl_type_error(L, "expected a grad_fn, not %s", dl_type_name(L, 1));
+  dl_meta m;
+  char size[128];
+  dl_node_out_meta(b->n, 0, &m);
   lua_pushlightuserdata(L, b->n);
-  return 1;
+  lua_pushstring(L, dl_sizes_str(m.ndim, m.size, size, sizeof size));
+  return 2;
 }
 
 /* Add the functions to the table dlrepl. */

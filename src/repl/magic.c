@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "repl/command.h"
 #include "repl/history.h"
 #include "repl/locals.h"
 #include "repl/pytorch.h"
@@ -136,6 +137,8 @@ void dl_magic_open(lua_State *L) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &base_key);
 }
 
+void dl_magic_push_base(lua_State *L) { lua_rawgetp(L, LUA_REGISTRYINDEX, &base_key); }
+
 /* Add the string keys of the table at t to the list at `list`, but for those in `without`. */
 static int add_names(lua_State *L, int t, int list, int without, int have) {
   for (lua_pushnil(L); lua_next(L, t);) {
@@ -188,7 +191,7 @@ static void describe(lua_State *L) {
 static int who(lua_State *L) {
   lua_settop(L, 0);
   lua_newtable(L);
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &base_key);
+  dl_magic_push_base(L);
   lua_pushglobaltable(L);
   dl_locals_push_names(L);
   int locals = add_names(L, 4, 1, 0, 0), all = add_names(L, 3, 1, 2, locals);
@@ -309,6 +312,9 @@ static const dl_magic table[] = {
   {"run", "FILE [ARGS]", "run a program in this session; its globals stay", "", DL_MAGIC_FILE, run_file},
   {"load_history", "[N]", "put the last N inputs (10) on the next line, ready to be edited", "", DL_MAGIC_NUMBER, run_load},
   {"pytorch", "[CODE]", "print the PyTorch spelling of CODE, or of the last line", "", DL_MAGIC_CODE, run_pytorch},
+  {"reset", "[-f]", "forget every name of yours, locals and globals", "Asks first, but for -f.", DL_MAGIC_NOTHING, dl_command_reset},
+  {"gpu", "[sim:CARD]", "tell what the GPUs are, or simulate one: %gpu sim:t4", "", DL_MAGIC_NOTHING, dl_command_gpu},
+  {"lesson", "[NAME]", "list the lessons, or begin one", "", DL_MAGIC_NOTHING, dl_command_lesson},
   {"help", "[NAME]", "list these commands, or tell about one", "", DL_MAGIC_COMMAND, run_help}};
 enum { N_MAGIC = sizeof table / sizeof *table };
 

@@ -32,6 +32,8 @@ bool dl_magic_is(const char *text, size_t len, const char **code);
 void dl_magic_run(const char *text, size_t len, dl_outcome *o);
 /* Note which globals there are before the user has any. */
 void dl_magic_open(lua_State *L);
+/* Push the set of those. */
+void dl_magic_push_base(lua_State *L);
 /* Remember a line of code, for %pytorch. */
 void dl_magic_note_line(const char *text, size_t len);
 /* What the next input shall begin with (%load_history), or NULL; the caller frees it. */

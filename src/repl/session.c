@@ -17,6 +17,7 @@
 
 #include "bind/bind.h"
 #include "repl/ask.h"
+#include "repl/command.h"
 #include "repl/doctor.h"
 #include "repl/hints.h"
 #include "repl/interrupt.h"
@@ -312,6 +313,7 @@ static int open_all(lua_State *l) {
   dl_doctor_open(l);
   dl_ask_open(l);
   dl_show_open(l);
+  dl_command_open(l);
   dl_magic_open(l);
   return 0;
 }

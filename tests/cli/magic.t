@@ -12,7 +12,7 @@ sub said { my $r = repl($_[0]); return $r->{out} . $r->{err}; }
 # ---- %help -----------------------------------------------------------------------------------
 my $help = said("%help\n");
 my @names = $help =~ /^%(\w+)/mg;
-is("@names", 'time timeit who run load_history pytorch help', '%help lists every command');
+is("@names", 'time timeit who run load_history pytorch reset gpu lesson help', '%help lists every command');
 has_text(said("%help timeit\n"), qr/0\.2 s/, '%help NAME tells more');
 has_text(said("%tiem 1\n"), 'no command is called %tiem; did you mean %time?',
     'an unknown name suggests the nearest');
@@ -89,5 +89,18 @@ has_text(said("%pytorch x = )\n"), 'unexpected symbol', 'what is no Lua is refus
 has_text(said("%pytorch\n"), 'no line was run yet', 'without a line it says so');
 has_text(said('%pytorch x = ' . '(' x 150 . '1' . ')' x 150 . "\n2\n"), qr/\n2\n/,
     'deep nesting is survived');
+
+# ---- %reset, %gpu, %lesson --------------------------------------------------------------------
+is(said("x = 3\nlocal y = 4\n%reset -f\n%who\nx, y\ntorch ~= nil\n"),
+    "no names of yours yet\nnil\nnil\ntrue\n", '%reset -f forgets locals and globals, ours stay');
+is(said("F = 3\n%reset -f\nF.relu ~= nil\n") =~ s/^.*UserWarning.*\n//mr, "true\n",
+    '... and brings back what was hidden');
+my $asked = said("x = 3\n%reset\nx\n");
+has_text($asked, "nobody can be asked here\n  %reset -f does not ask",
+    '%reset without a terminal refuses');
+has_text($asked, qr/^3$/m, '... and forgets nothing');
+has_text(said("%reset all\n"), '%reset takes -f', 'other words too');
+has_text(said("%gpu\n"), qr/no GPU|cuda:0/, '%gpu tells what there is');
+has_text(said("%gpu t4x\n"), 'as in %gpu sim:t4', 'another word is refused');
 
 done_testing();

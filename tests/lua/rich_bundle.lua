@@ -78,7 +78,7 @@ model[0].weight:requires_grad_(false)
 local tree = html(model)
 t.is(text(model), tostring(model), "a module's text is what print says")
 t.ok(balanced(tree), "its tree is well-formed")
-t.like(tree, "33 parameters, 21 trainable · 132 B", "parameters are counted once, frozen ones apart")
+t.like(tree, "33 parameters, 21 trainable · 132 B", "parameters count once, frozen ones apart")
 t.like(tree, "%(0%): </code><code>Linear%(in_features=4, out_features=3, bias=True%)",
        "a child with its options")
 t.like(tree, "weight</code> <span[^>]*>%[3, 4%] · float32 · cpu · frozen", "a frozen parameter")
@@ -127,7 +127,8 @@ t.is(kinds(dlrepl.plot({})), "text/plain", "nothing to draw is text alone")
 t.is(kinds(dlrepl.plot({0 / 0, 1 / 0})), "text/plain", "no finite value neither")
 local svg = bundle(line)["image/svg+xml"]
 t.ok(balanced(svg) and svg:find("loss &lt;b&gt;", 1, true), "the SVG is well-formed and escaped")
-for _, values in ipairs {{5}, {-1.7e308, 1.7e308}, {0, 5e-324}, {1e16, 1e16 + 2}, {math.maxinteger}} do
+local strange = {{5}, {-1.7e308, 1.7e308}, {0, 5e-324}, {1e16, 1e16 + 2}, {math.maxinteger}}
+for _, values in ipairs(strange) do
   for _, p in ipairs {dlrepl.plot(values), dlrepl.plot.hist(values), dlrepl.plot.scatter(values)} do
     local d = bundle(p)
     t.ok(not d["image/svg+xml"]:find("nan") and not d["image/svg+xml"]:find("inf")
@@ -189,7 +190,8 @@ t.is(meta, {["text/html"] = {isolated = true}}, "a second result is the metadata
 t.is(select(2, bundle(own {})), nil, "no metadata is nil")
 t.is(bundle(own {_repr_png_ = function() return "aGVsbG8=\n" end})["image/png"], "aGVsbG8=",
      "an image may come in base64")
-t.is(bundle(own {_repr_html_ = function() end}), {["text/plain"] = "own"}, "nothing is not this time")
+t.is(bundle(own {_repr_html_ = function() end}), {["text/plain"] = "own"},
+     "nothing means not this time")
 t.is(bundle(own {_repr_mimebundle_ = function()
   return {["text/plain"] = "p", ["text/markdown"] = "*m*", ["application/x+json"] = {1}}
 end}), {["text/plain"] = "p", ["text/markdown"] = "*m*", ["application/x+json"] = "[1]"},
@@ -216,11 +218,12 @@ local function word(methods, want, name)
   t.is({kinds(own(methods)), (text(own(methods)):gsub("%S+%.lua:%d+: ", ""))},
        {"text/plain", "own\nnote: " .. want}, name)
 end
-word({_repr_html_ = function() error("oops") end}, "_repr_html_ failed: oops", "a method that fails")
+word({_repr_html_ = function() error("oops") end}, "_repr_html_ failed: oops", "what fails")
 local no_text = setmetatable({}, {__tostring = function() error("never") end})
 word({_repr_html_ = function() error(no_text) end}, "_repr_html_ failed: an error without text",
      "an error that cannot be told")
-word({_repr_html_ = function() return 3 end}, "_repr_html_ gave a number, not a string", "a number")
+word({_repr_html_ = function() return 3 end}, "_repr_html_ gave a number, not a string",
+     "a number")
 word({_repr_png_ = function() return "<no>" end},
      "_repr_png_ gave neither image bytes nor base64", "bytes that are no image")
 word({_repr_json_ = function() return "{" end}, "_repr_json_ gave no JSON", "what is no JSON")

@@ -56,6 +56,24 @@ local function count(from, n)
   return x
 end
 
+-- {name = value, …}, the largest first, or {{name, value}, …}: a list of names and one of values.
+function M.named(v, fn)
+  local rows, names, values = {}, {}, {}
+  for key, value in pairs(v) do
+    local pair = math.type(key) and type(value) == "table" and value
+    rows[#rows + 1] = pair and {tostring(pair[1]), pair[2], key} or {tostring(key), value, false}
+  end
+  for i, row in ipairs(rows) do row[2] = number(row[2], fn, i) end
+  table.sort(rows, function(a, b)
+    if a[3] and b[3] then return a[3] < b[3] end
+    if a[3] or b[3] then return a[3] and true or false end
+    if a[2] ~= b[2] then return a[2] > b[2] end
+    return a[1] < b[1]
+  end)
+  for i, row in ipairs(rows) do names[i], values[i] = row[1], row[2] end
+  return names, values
+end
+
 -- One series; x may be nil.
 function M.one(x, y, fn, name)
   local values, from = M.list(y, fn)

@@ -1,4 +1,4 @@
--- draw.lua -- lines, points and bars as an SVG picture
+-- draw.lua -- lines, points, bars and areas as an SVG picture
 --
 -- For rich/plot.lua: what pages, mails and nbconvert show, which cannot draw Vega-Lite.
 --
@@ -7,6 +7,7 @@
 
 local axis = require "dlrepl.plot.axis"
 local html = require "dlrepl.rich.html"
+local ranks = require "dlrepl.plot.ranks"
 
 local M = {}
 
@@ -33,12 +34,13 @@ local function line(out, x0, y0, x1, y1, colour)
                                 colour)
 end
 
--- Both axes with their ticks. Returns the functions that place x and y.
-local function frame(out, xa, ya)
+-- Both axes with their ticks; unit: that of y, or nil. Returns the functions that place x and y.
+local function frame(out, xa, ya, unit)
   local x, y = scale(xa, LEFT, WIDTH - RIGHT), scale(ya, HEIGHT - BOTTOM, TOP)
   for _, tick in ipairs(axis.ticks(ya, 6)) do
     line(out, LEFT, y(tick[1]), WIDTH - RIGHT, y(tick[1]), GREY)
-    text(out, LEFT - 6, y(tick[1]) + 4, tick[2], ' text-anchor="end"')
+    local words = unit and ranks.text(tick[1], unit) or tick[2]
+    text(out, LEFT - 6, y(tick[1]) + 4, words, ' text-anchor="end"')
   end
   for _, tick in ipairs(axis.ticks(xa, 8)) do
     line(out, x(tick[1]), HEIGHT - BOTTOM, x(tick[1]), HEIGHT - BOTTOM + 4, INK)
@@ -115,6 +117,53 @@ local function bars(out, plot)
   end
 end
 
+local MOST_BARS, BAR = 16, 30 -- names that are drawn; pixels of one, at most
+local NAMES, NUMBERS = 190, 90 -- pixels for the texts left and right
+
+local function named_bars(out, plot)
+  local n, most = math.min(#plot.names, MOST_BARS), 0
+  local high = math.min(BAR, (HEIGHT - TOP - BOTTOM) / n)
+  for i = 1, n do
+    local v = plot.values[i]
+    if axis.finite(v) then most = math.max(most, v) end
+  end
+  for i = 1, n do
+    local v, top = plot.values[i], TOP + (i - 1) * high
+    local share = most > 0 and axis.finite(v) and math.max(v / most, 0) or 0
+    local wide = share * (WIDTH - NAMES - NUMBERS)
+    out[#out + 1] = string.format('<rect x="%d" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>',
+                                  NAMES, top + high * 0.1, wide, high * 0.8, M.colour(1))
+    text(out, NAMES - 6, top + high / 2 + 4, html.cut(plot.names[i], 26), ' text-anchor="end"')
+    text(out, NAMES + wide + 5, top + high / 2 + 4, ranks.text(v, plot.unit))
+  end
+  if #plot.names > n then
+    text(out, NAMES, TOP + n * high + 16, string.format("… %d more", #plot.names - n))
+  end
+end
+
+-- Areas, each on the sum of those before it.
+local function areas(out, plot)
+  local total, names, below = plot.series[1], {}, {}
+  local places = require("dlrepl.rich.plot").thinned(total, true)
+  local xa, ya = axis.around {total.x}, axis.around {total.y, {0}}
+  local x, y = frame(out, xa, ya, plot.unit)
+  for k = 2, #plot.series do
+    local s, there, back = plot.series[k], {}, {}
+    names[k - 1] = s.name
+    for n, i in ipairs(places) do
+      local low = below[i] or 0
+      local high = axis.finite(s.y[i]) and low + s.y[i] or low
+      local at = axis.finite(s.x[i]) and x(s.x[i]) or LEFT
+      there[n] = string.format("%.1f %.1f", at, y(high))
+      back[#places - n + 1] = string.format("%.1f %.1f", at, y(low))
+      below[i] = high
+    end
+    out[#out + 1] = '<path d="M' .. table.concat(there, "L") .. "L" .. table.concat(back, "L")
+                    .. 'z" fill="' .. M.colour(k - 1) .. '" fill-opacity="0.8"/>'
+  end
+  legend(out, names)
+end
+
 -- An SVG element of this size around the parts, on white, so that it reads on dark pages too.
 function M.svg(width, height, parts)
   return string.format('<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" '
@@ -123,11 +172,13 @@ function M.svg(width, height, parts)
     INK, table.concat(parts))
 end
 
--- A plot that has finite values, kind lines, scatter or hist.
+local DRAW = {lines = series, scatter = series, hist = bars, bars = named_bars, stack = areas}
+
+-- A plot that has finite values, of any kind but image.
 function M.plot(plot)
   local out = {}
   if plot.title then text(out, LEFT, 18, html.cut(plot.title, 60), ' font-weight="bold"') end
-  if plot.kind == "hist" then bars(out, plot) else series(out, plot) end
+  DRAW[plot.kind](out, plot)
   return M.svg(WIDTH, HEIGHT, out)
 end
 

@@ -105,6 +105,24 @@ function SPECS.hist(plot)
     x = axis("lo", {bin = {binned = true}}), x2 = {field = "hi"}, y = axis("count")}}
 end
 
+function SPECS.bars(plot)
+  local values = {}
+  for i, name in ipairs(plot.names) do values[i] = {name = name, value = value(plot.values[i])} end
+  return {
+    mark = {type = "bar", tooltip = true}, data = {values = values}, height = {step = 20},
+    encoding = {x = axis("value", {title = plot.unit, axis = {format = "~s"}}),
+                y = {field = "name", type = "nominal", sort = core.None, title = core.None}},
+  }
+end
+
+-- Areas on top of each other; the sum needs no line of its own.
+function SPECS.stack(plot)
+  local parts = {series = table.move(plot.series, 2, #plot.series, 1, {})}
+  local spec = series_spec(parts, "area")
+  spec.encoding.y = axis("y", {stack = "zero", title = plot.unit, axis = {format = "~s"}})
+  return spec
+end
+
 -- The values row by row; where each stands is computed by the front end.
 function SPECS.image(plot)
   local t = torch.no_grad(function() return shrunk(plot.values) end)
@@ -142,6 +160,7 @@ end
 -- Is there anything to draw?
 local function has_values(plot)
   if plot.kind == "hist" then return #plot.counts > 0 end
+  if plot.kind == "bars" then return #plot.names > 0 end
   if plot.kind == "image" then return plot.values:numel() > 0 end
   for _, s in ipairs(plot.series or {}) do
     for i = 1, #s.y do
