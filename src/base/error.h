@@ -33,7 +33,7 @@ typedef enum dl_status {
   X(RuntimeError) X(IndexError) X(ValueError) X(TypeError) X(NotImplementedError)   \
   X(AssertionError) X(AttributeError) X(KeyError) X(OutOfMemoryError)               \
   X(AcceleratorError) X(LinAlgError) X(MemoryError) X(KeyboardInterrupt)            \
-  X(OSError) X(GradcheckError)
+  X(OSError) X(GradcheckError) X(CheckpointError)
 
 typedef enum dl_class {
 #define X(id) DL_##id,

@@ -409,6 +409,14 @@ void dl_saved_hooks_pop(lua_State *L) {
   if (n <= 1) dl_host.pack = NULL;
 }
 
+/* No hooks are left: after a line that left their guard open. */
+void dl_saved_hooks_clear(lua_State *L) {
+  if (!dl_host.pack) return;
+  lua_newtable(L);
+  lua_setfield(L, LUA_REGISTRYINDEX, "dl.saved_hooks");
+  dl_host.pack = NULL;
+}
+
 void dl_hooks_open(lua_State *L, int torch, int methods) {
   (void)torch;
   static const luaL_Reg node_meta[] = {{"__gc", l_node_gc}, {"__index", l_node_index},

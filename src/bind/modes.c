@@ -15,6 +15,8 @@
 
 void dl_saved_hooks_push(lua_State *L, int pack, int unpack);
 void dl_saved_hooks_pop(lua_State *L);
+void dl_saved_hooks_clear(lua_State *L);
+bool dl_autocast_settle(char *where, size_t cap);
 void dl_helper_settle(lua_State *L);
 
 typedef struct guard {
@@ -24,7 +26,7 @@ typedef struct guard {
 } guard;
 
 static unsigned base_mode;       /* what set_… functions asked for */
-static int n_open;
+static int n_open, hooks_open;    /* hooks_open: guards of saved-tensor hooks among them */
 static char first_open[200];     /* where the oldest open guard was made */
 
 static void restore(unsigned bits) { dl_mode = (dl_mode & ~(unsigned)GRAD_BITS) | bits; }
@@ -36,7 +38,10 @@ static int l_guard_close(lua_State *L) {
   if (n_open > 0 && !g->sets) n_open--;
   if (g->sets) base_mode = g->base;
   restore(g->saved);
-  if (g->hooks) dl_saved_hooks_pop(L);
+  if (g->hooks && hooks_open > 0) {
+    hooks_open--;
+    dl_saved_hooks_pop(L);
+  }
   return 0;
 }
 
@@ -156,7 +161,9 @@ static int l_saved_tensors_hooks(lua_State *L) {
   dl_saved_hooks_push(L, 1, 2);
   guard *g = push_guard(L);
   g->open = g->hooks = 1;
+  if (n_open == 0) dl_here(L, first_open, sizeof first_open);
   n_open++;
+  hooks_open++;
   if (!lua_isfunction(L, 3)) return 1;
   int at = lua_gettop(L);
   lua_toclose(L, at);
@@ -170,8 +177,13 @@ static int l_saved_tensors_hooks(lua_State *L) {
 }
 
 bool dl_bind_settle(lua_State *L, char *where, size_t cap) {
-  bool left = now() != base_mode;
-  if (left) snprintf(where, cap, "%s", first_open);
+  bool left = dl_autocast_settle(where, cap);
+  if (now() != base_mode || hooks_open) {
+    left = true;
+    snprintf(where, cap, "%s", first_open);
+  }
+  dl_saved_hooks_clear(L);
+  hooks_open = 0;
   restore(base_mode);
   n_open = 0;
   dl_lua = L;

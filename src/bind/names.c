@@ -16,6 +16,7 @@ int dl_old_tensor(lua_State *L);
 int dl_read_idx(lua_State *L);
 void dl_helper_open(lua_State *L, int dlrepl);
 void dl_record_open(lua_State *L, int dlrepl);
+void dl_autocast_open(lua_State *L, int dlrepl);
 void dl_describe_open(lua_State *L, int dlrepl);
 void dl_media_open(lua_State *L, int dlrepl);
 
@@ -53,6 +54,12 @@ static int no_attribute(lua_State *L, const char *module, int tbl, const char *k
 static const char *const torch_homes[][2] = {
   {"save", "torch.serialization"}, {"load", "torch.serialization"}, {"autocast", "torch.amp"},
   {"compile", "torch.compiler"}, {"nn", "torch.nn"},
+  {"get_autocast_dtype", "torch.amp.state"}, {"set_autocast_dtype", "torch.amp.state"},
+  {"is_autocast_enabled", "torch.amp.state"}, {"set_autocast_enabled", "torch.amp.state"},
+  {"is_autocast_cache_enabled", "torch.amp.state"},
+  {"set_autocast_cache_enabled", "torch.amp.state"}, {"clear_autocast_cache", "torch.amp.state"},
+  {"is_autocast_cpu_enabled", "torch.amp.state"}, {"get_autocast_cpu_dtype", "torch.amp.state"},
+  {"get_autocast_gpu_dtype", "torch.amp.state"},
 };
 
 /* the loader of a table: upvalue 1 its name, "torch" */
@@ -253,6 +260,7 @@ static void open_devices(lua_State *L, int torch) {
     {"current_accelerator", l_nothing}, {NULL, NULL}};
   lua_newtable(L);
   dl_set_funcs(L, -1, cuda);
+  set_loader(L, -1, "torch.cuda", l_lazy);
   lua_setfield(L, torch, "cuda");
   lua_newtable(L);
   dl_set_funcs(L, -1, none);
@@ -396,6 +404,7 @@ int dl_bind_open(lua_State *L) {
   lua_setfield(L, dlrepl, "_read_idx");
   dl_helper_open(L, dlrepl);
   dl_record_open(L, dlrepl);
+  dl_autocast_open(L, dlrepl);
   dl_describe_open(L, dlrepl);
   dl_media_open(L, dlrepl);
   lua_pushcfunction(L, l_false);

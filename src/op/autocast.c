@@ -73,6 +73,7 @@ static const uint8_t cpu_class[DL_OP_COUNT] = {
     [DL_OP_cat] = ALSO(PROMOTE),
     [DL_OP_stack] = ALSO(PROMOTE),
     [DL_OP_index_copy] = ALSO(PROMOTE),
+    [DL_OP_pad] = ALSO(KEEP), /* but see class_of */
 };
 
 dl_cast dl_autocast_class(dl_opid op, dl_devtype dev) {
@@ -115,9 +116,11 @@ static dl_tensor *cache_find(const dl_tensor *leaf) {
 /* Without memory for it nothing is kept: the next use casts again. */
 static void cache_put(dl_tensor *leaf, dl_tensor *cast) {
   if (2 * (n_cached + 1) > cap_cache && !cache_grow()) return;
-  cache[place_of(cache, cap_cache, leaf)] =
-      (cached){dl_tensor_retain(leaf), dl_tensor_retain(cast)};
-  n_cached++;
+  cached *c = &cache[place_of(cache, cap_cache, leaf)];
+  dl_tensor *old = c->cast;
+  if (!c->leaf) c->leaf = dl_tensor_retain(leaf), n_cached++;
+  c->cast = dl_tensor_retain(cast);
+  dl_tensor_release(old); /* one made without gradients */
 }
 
 void dl_autocast_clear_cache(void) {
@@ -154,7 +157,8 @@ static dl_tensor *cast(caster *c, dl_tensor *t) {
   if (!eligible(c, t) || (dl_dtype)t->dtype == c->to) return t;
   bool keep = cachable(c, t);
   dl_tensor *kept = keep ? cache_find(t) : NULL;
-  if (kept) return dl_ex_keep_take(&c->ex, dl_tensor_retain(kept));
+  if (kept && (kept->requires_grad || !dl_grad_enabled()))
+    return dl_ex_keep_take(&c->ex, dl_tensor_retain(kept));
   dl_tensor *y = EX(&c->ex, _to_copy, T(t), DT(c->to));
   if (keep && y) cache_put(t, y);
   return y;
@@ -261,6 +265,13 @@ static dl_devtype device_of(const dl_schema *s, const dl_arg *arg) {
   return DL_CPU;
 }
 
+/* F.pad is to PyTorch an op a mode; those that repeat the border are on the CPU's float32 list. */
+static dl_cast class_of(dl_opid op, dl_devtype dev, const dl_arg *arg) {
+  if (op == DL_OP_pad && dev == DL_CPU && arg[2].tag == DL_A_STR && arg[2].s[0] == 'r')
+    return DL_CAST_FP32;
+  return dl_autocast_class(op, dev);
+}
+
 static dl_status run_cast(dl_cast class, dl_devtype dev, dl_opid op, const dl_arg *arg,
                           unsigned flags, dl_ret *ret) {
   const dl_schema *s = dl_op_schema(op);
@@ -284,7 +295,7 @@ dl_status dl_dispatch_moded(dl_opid op, const dl_arg *arg, unsigned flags, dl_re
   if (!(dl_mode & DL_MODE_AUTOCAST) || (flags & DL_INPLACE)) return next(op, arg, flags, ret);
   if (dl_ops[op].cast == DL_CAST_KEEP && !cpu_class[op]) return next(op, arg, flags, ret);
   dl_devtype dev = device_of(dl_op_schema(op), arg);
-  dl_cast class = dl_autocast.on[dev] ? dl_autocast_class(op, dev) : DL_CAST_KEEP;
+  dl_cast class = dl_autocast.on[dev] ? class_of(op, dev, arg) : DL_CAST_KEEP;
   if (class == DL_CAST_KEEP) return next(op, arg, flags, ret);
   return run_cast(class, dev, op, arg, flags, ret);
 }

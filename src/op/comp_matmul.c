@@ -176,6 +176,8 @@ dl_status dl_comp_tensordot(dl_ex *e, const dl_arg *arg, dl_tensor **out) {
   int64_t size[2 * DL_MAXDIM];
   int n = 0;
   DL_TRY(contracted(a, b, &arg[2], &arg[3], mask));
+  if (a->dtype != b->dtype)
+    return dl_fail(DL_RuntimeError, DL_E_DTYPE, "both inputs should have same dtype");
   if (a->ndim + b->ndim - 2 * arg[2].n > DL_MAXDIM)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
                    "tensordot: the result would have more than %d dimensions", DL_MAXDIM);

@@ -103,6 +103,10 @@ function F.bilinear(...)
     raise("RuntimeError", "bilinear(): inputs must have the same number of dimensions and weight "
           .. "three", {kind = "shape"})
   end
+  if x1.dtype ~= x2.dtype or x1.dtype ~= weight.dtype then
+    raise("RuntimeError", string.format("All tensors must have the same dtype, got input1: %s, "
+          .. "input2: %s, weight: %s", x1:type(), x2:type(), weight:type()), {kind = "dtype"})
+  end
   local in1, in2 = weight:size(1), weight:size(2)
   for i, pair in ipairs {{x1, in1}, {x2, in2}} do
     if pair[1]:size(-1) ~= pair[2] then
@@ -311,5 +315,16 @@ function F.gaussian_nll_loss(...)
   if full then loss = loss + 0.5 * math.log(2 * math.pi) end
   return reduce(loss, reduction)
 end
+
+-- ---- under autocast ------------------------------------------------------------------------
+-- To PyTorch these are ops of its float32 list, bilinear one of those that promote.
+
+for _, name in ipairs {"cosine_embedding_loss", "margin_ranking_loss", "hinge_embedding_loss",
+                       "soft_margin_loss", "triplet_margin_loss", "poisson_nll_loss"} do
+  local plain = F[name]
+  F[name] = function(...) return core.autocast_as("fp32", plain, ...) end
+end
+local bilinear = F.bilinear
+function F.bilinear(...) return core.autocast_as("promote", bilinear, ...) end
 
 return F
