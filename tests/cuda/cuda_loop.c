@@ -110,14 +110,17 @@ static bool same(const dl_tensor *a, const dl_tensor *b, double tol, const char 
   return true;
 }
 
-static bool same_results(dl_opid op, const dl_ret *a, const dl_ret *b, bool exact,
+/* ties: which of equal elements the second result names is the device's choice. */
+static bool same_results(dl_opid op, const dl_ret *a, const dl_ret *b, bool exact, bool ties,
                          const char *how) {
   if (a->n != b->n) {
     tap_diag("%s: %d results against %d", how, a->n, b->n);
     return false;
   }
   for (int k = 0; k < a->n; k++)
-    if (!same(a->v[k], b->v[k], exact ? 0 : tolerance(op, a->v[k]->dtype), how)) return false;
+    if (!(ties && k == 1) &&
+        !same(a->v[k], b->v[k], exact ? 0 : tolerance(op, a->v[k]->dtype), how))
+      return false;
   return true;
 }
 
@@ -155,7 +158,8 @@ static bool in_order(const recipe *r, recipe_how h, unsigned order, const dl_ret
     tap_diag("%s: %s", how, dl_cuda_fault_text(cuda_test_fault(), text, sizeof text));
     good = false;
   }
-  good = good && same_results(r->op, &got, want, exact, how);
+  bool ties = recipe_flag(r, 'k') && h.grow > 100; /* values repeat in lines of over 256 */
+  good = good && same_results(r->op, &got, want, exact, ties, how);
   dl_ret_free(&got);
   recipe_free(&a);
   return good;
