@@ -29,7 +29,7 @@ WARN    := -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers
 ifdef WERROR
 WARN    += -Werror
 endif
-BASE    := -std=c11 -g -fPIC -D_GNU_SOURCE -Isrc -Ikernels -fno-math-errno \
+BASE    := -std=c11 -g -fPIC -D_GNU_SOURCE -Isrc -Ikernels -Ijupyter -fno-math-errno \
            $(WARN) -MMD -MP
 ifeq ($(ONEDNN),0)
 BASE    += -DDL_ONEDNN=0
@@ -58,12 +58,14 @@ BASE     += $(ISAS:%=-DDL_HAVE_%=1)
 ENGINE  := $(wildcard src/base/*.c src/mem/*.c src/tensor/*.c src/graph/*.c src/op/*.c src/grad/*.c)
 ONCE    := $(wildcard kernels/cpu/once/*.c)
 KERN    := $(wildcard kernels/cpu/*.c)
-FRONT   := $(wildcard src/bind/*.c src/repl/*.c)
+FRONT   := $(wildcard src/bind/*.c src/repl/*.c jupyter/*.c)
 
 ENGINE_O := $(ENGINE:%.c=$(BUILD)/%.o) $(ONCE:%.c=$(BUILD)/%.o) \
             $(foreach i,$(ISAS),$(KERN:kernels/cpu/%.c=$(BUILD)/kernels/$(i)/%.o))
 FRONT_O  := $(FRONT:%.c=$(BUILD)/%.o)
 LIBS     := -lm -ldl -lpthread -lz -fopenmp
+# The kernel's: JSON and signatures. libzmq is looked up when a kernel starts (jupyter/zmqlib.h).
+FRONT_LIBS := -ljansson -lsodium
 
 ifneq ($(wildcard src/bind/bind.h),)
 all: $(BIN)
@@ -88,7 +90,7 @@ $(BUILD)/flags $(BUILD)/objects: ;
 
 $(BIN): $(FRONT_O) $(BUILD)/libdl.a $(BUILD)/objects
 	@mkdir -p $(@D)
-	$(CC) $(LDSAN) -rdynamic -o $@ $(FRONT_O) -Wl,--whole-archive $(BUILD)/libdl.a -Wl,--no-whole-archive $(LUA_LIBS) $(LIBS)
+	$(CC) $(LDSAN) -rdynamic -o $@ $(FRONT_O) -Wl,--whole-archive $(BUILD)/libdl.a -Wl,--no-whole-archive $(LUA_LIBS) $(FRONT_LIBS) $(LIBS)
 
 $(BUILD)/libdl.a: $(ENGINE_O) $(BUILD)/objects
 	@rm -f $@
@@ -98,6 +100,9 @@ $(BUILD)/src/bind/%.o: src/bind/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(OPT) $(LUA_CFLAGS) -c -o $@ $<
 $(BUILD)/src/repl/%.o: src/repl/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(BASE) $(OPT) $(LUA_CFLAGS) -c -o $@ $<
+$(BUILD)/jupyter/%.o: jupyter/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(OPT) $(LUA_CFLAGS) -c -o $@ $<
 $(BUILD)/src/%.o: src/%.c $(BUILD)/flags
@@ -156,6 +161,8 @@ install: $(BIN)
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(SHARE)"
 	install -m 755 $(BIN) "$(DESTDIR)$(PREFIX)/bin/dlrepl"
 	cp -R lua lessons docs README.md LICENSE "$(SHARE)/"
+	install -d "$(SHARE)/jupyter"
+	cp -R jupyter/kernelspec "$(SHARE)/jupyter/"
 	install -d "$(MANDIR)" "$(BASHDIR)" "$(ZSHDIR)"
 	install -m 644 docs/dlrepl.1 "$(MANDIR)/dlrepl.1"
 	install -m 644 docs/completion/dlrepl.bash "$(BASHDIR)/dlrepl"

@@ -47,6 +47,9 @@ has_library() { # has_library NAME...: is one of these shared libraries known to
   return 1
 }
 
+has_header() { can_compile "#include <$1>
+int main(void) { return 0; }"; }
+
 look() {
   need=''
   want=''
@@ -59,6 +62,10 @@ look() {
   has_lua || add_need liblua5.4-dev
   [ -e /usr/include/zlib.h ] || can_compile '#include <zlib.h>
 int main(void) { return zlibVersion() == 0; }' -lz || add_need zlib1g-dev
+  # the Jupyter kernel's: messages, JSON, signatures
+  [ -e /usr/include/zmq.h ] || has_header zmq.h || add_need libzmq3-dev
+  [ -e /usr/include/jansson.h ] || has_header jansson.h || add_need libjansson-dev
+  [ -e /usr/include/sodium.h ] || has_header sodium.h || add_need libsodium-dev
   if [ "$purpose" = test ]; then have prove || add_need perl; fi
   has_library libreadline.so.8 || add_want libreadline8
   has_library libdnnl.so.2 libdnnl.so.3 || add_want libdnnl-dev
@@ -92,9 +99,11 @@ remember_asked() {
 no_apt() {
   cat >&2 <<TEXT
 dlrepl needs these (Debian's names):$need
-  Fedora:    gcc make pkgconf-pkg-config lua-devel zlib-devel perl-Test-Harness readline onednn
-  Arch:      gcc make pkgconf lua54 zlib perl readline onednn
-  openSUSE:  gcc make pkg-config lua54-devel zlib-devel perl readline
+  Fedora:    gcc make pkgconf-pkg-config lua-devel zlib-devel zeromq-devel jansson-devel
+             libsodium-devel perl-Test-Harness readline onednn
+  Arch:      gcc make pkgconf lua54 zlib zeromq jansson libsodium perl readline onednn
+  openSUSE:  gcc make pkg-config lua54-devel zlib-devel zeromq-devel libjansson-devel
+             libsodium-devel perl readline
 apt-get is not here, so please install them and run make again.
 TEXT
   exit 1

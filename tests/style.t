@@ -135,7 +135,8 @@ my %may = (
     'src/op'     => qr{^(?:base|mem|tensor|graph|op)/|^(?:kernel|rng|walk|pick)\.h$},
     'src/grad'   => qr{^(?:base|mem|tensor|graph|op|grad)/|^(?:kernel|rng)\.h$},
     'src/bind'   => qr{^(?:base|mem|tensor|graph|op|grad|bind)/|^(?:kernel|rng)\.h$},
-    'src/repl'   => qr{^(?:base|mem|tensor|graph|op|grad|bind|repl)/|^(?:kernel|rng)\.h$},
+    'src/repl'   => qr{^(?:base|mem|tensor|graph|op|grad|bind|repl)/|^(?:kernel|rng|jupyter)\.h$},
+    'jupyter'    => qr{^(?:base|bind|repl)/},
     'kernels'    => qr{^base/|^op/(?:arg\.h|op_id\.h|ops\.def)$|^(?:kernel|rng|formulas)\.h$},
 );
 

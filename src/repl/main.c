@@ -1,8 +1,8 @@
 /* main.c -- the command line
  *
- * For people and scripts: dlrepl [options] [FILE [ARGS]]. Exit status 0, 1 after an uncaught error,
- * 2 for a command line that makes no sense, 130 after an uncaught interrupt, 141 when nobody reads
- * the output any more.
+ * For people and scripts: dlrepl [options] [FILE [ARGS]]; dlrepl kernel is for Jupyter. Exit status
+ * 0, 1 after an uncaught error, 2 for a command line that makes no sense, 130 after an uncaught
+ * interrupt, 141 when nobody reads the output any more.
  *
  * INVARIANT  Options are read completely before anything runs.
  * MUST NOT   run Lua except through the session. */
@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "jupyter.h"
 #include "repl/interrupt.h"
 #include "repl/repl.h"
 #include "repl/session.h"
@@ -163,6 +164,8 @@ int main(int argc, char **argv) {
   fill_descriptors();
   setlocale(LC_CTYPE, "");
   signal(SIGPIPE, on_sigpipe);
+  if (argc > 1 && !strcmp(argv[1], "kernel") && access(argv[1], R_OK) != 0)
+    return dl_kernel_main(argc - 2, argv + 2);
   int st = read_options(argc, argv, &o);
   if (st) return st;
   if (o.help) return fputs(usage, stdout), flush_output(0);
