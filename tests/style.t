@@ -103,7 +103,7 @@ rule("C files begin with their name and what they are for", \@c, sub {
     return $lines->[0] =~ m{^/\* \Q$name\E -- \S} ? () : ": " . ($lines->[0] // "empty");
 });
 
-rule("Lua files begin with their name and what they are for", [grep { !m{^lessons/} } @lua], sub {
+rule("Lua files begin with their name and what they are for", [grep { !m{^lessons/|/fixtures/} } @lua], sub {
     my ($f, $lines) = @_;
     my ($name) = $f =~ m{([^/]+)$};
     my $head = ($lines->[0] // '') =~ /^#!/ ? $lines->[1] : $lines->[0];

@@ -14,7 +14,7 @@ _dlrepl() {
     -*) COMPREPLY=($(compgen -W "-e -i --plain --version --help" -- "$word")) ;;
     *) compopt -o filenames 2>/dev/null
        COMPREPLY=($(compgen -f -X '!*.lua' -- "$word") $(compgen -d -- "$word"))
-       [ $COMP_CWORD -eq 1 ] && COMPREPLY+=($(compgen -W "doctor kernel" -- "$word")) ;;
+       [ $COMP_CWORD -eq 1 ] && COMPREPLY+=($(compgen -W "learn play export lint doctor kernel" -- "$word")) ;;
   esac
 }
 complete -F _dlrepl dlrepl

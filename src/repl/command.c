@@ -1,4 +1,4 @@
-/* command.c -- the % commands that are written in Lua: %reset, %gpu, %lesson
+/* command.c -- the % commands that are written in Lua: %reset, %gpu
  *
  * For magic.c. See command.h. What follows the command's name is handed to the function of that
  * name in lua/dlrepl/command.lua, which prints or fails as any code of a line does.
@@ -61,4 +61,3 @@ static void run(const char *name, const char *rest, dl_outcome *o) {
 
 void dl_command_reset(const char *rest, dl_outcome *o) { run("reset", rest, o); }
 void dl_command_gpu(const char *rest, dl_outcome *o) { run("gpu", rest, o); }
-void dl_command_lesson(const char *rest, dl_outcome *o) { run("lesson", rest, o); }

@@ -1,4 +1,4 @@
-/* command.h -- the % commands that are written in Lua: %reset, %gpu, %lesson
+/* command.h -- the % commands that are written in Lua: %reset, %gpu
  *
  * For magic.c, whose table has their rows, and session.c.
  *
@@ -12,6 +12,5 @@
 void dl_command_open(lua_State *L);
 void dl_command_reset(const char *rest, dl_outcome *o);
 void dl_command_gpu(const char *rest, dl_outcome *o);
-void dl_command_lesson(const char *rest, dl_outcome *o);
 
 #endif

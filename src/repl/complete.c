@@ -270,11 +270,12 @@ static void add_at_word(lua_State *L, const scene *s, int word, int into, bool h
   lua_pop(L, 1);
 }
 
-/* ---- lines that begin with % --------------------------------------------------------------- */
+/* ---- lines that begin with % or : ------------------------------------------------------------- */
 static void add_commands(lua_State *L, int into, const char *prefix) {
   int n;
   const dl_magic *m = dl_magic_table(&n);
   for (int i = 0; i < n; i++) {
+    if (*prefix && m[i].lesson != (*prefix == ':') && strcmp(m[i].name, "help")) continue;
     put(L, into, lua_pushfstring(L, "%s%s", prefix, m[i].name), "command");
     lua_settop(L, into);
   }
@@ -293,7 +294,7 @@ static size_t add_command(lua_State *L, int into, const char *text, size_t curso
   size_t word = 1;
   *start = 0;
   while (word < cursor && (text[word] == '_' || isalpha((unsigned char)text[word]))) word++;
-  if (word == cursor) return add_commands(L, into, "%"), 0;
+  if (word == cursor) return add_commands(L, into, *text == ':' ? ":" : "%"), 0;
   dl_magic_arg arg = argument_of(text + 1, word - 1);
   if (arg == DL_MAGIC_CODE) return word;
   for (*start = cursor; *start > word + 1 && !isspace((unsigned char)text[*start - 1]);) --*start;
@@ -307,7 +308,7 @@ void dl_complete_push(lua_State *L, const char *text, size_t cursor, size_t *sta
   lua_newtable(L);
   int into = lua_gettop(L);
   *start = cursor;
-  if (cursor && *text == '%') {
+  if (cursor && (*text == '%' || (*text == ':' && text[cursor > 1] != ':'))) {
     size_t code = add_command(L, into, text, cursor, start);
     if (code) {
       lua_settop(L, into - 1);

@@ -1,4 +1,4 @@
-/* magic.c -- the commands that begin with %
+/* magic.c -- the commands that begin with % or :
  *
  * For session.c. See magic.h. A command fails as a line does: with an outcome that holds the text.
  *
@@ -17,6 +17,7 @@
 
 #include "repl/command.h"
 #include "repl/history.h"
+#include "repl/lesson.h"
 #include "repl/locals.h"
 #include "repl/pytorch.h"
 #include "repl/show.h"
@@ -27,6 +28,8 @@ enum { LOAD_DEFAULT = 10, WHO_WIDTH = 60, MAX_ARGS = 32 };
 
 static const char base_key = 0;
 static char *last_line, *next_input;
+
+static bool is_mark(char c) { return c == '%' || c == ':'; }
 
 static void refuse(dl_outcome *o, const char *form, ...) {
   static char text[400];
@@ -257,7 +260,7 @@ static void run_load(const char *rest, dl_outcome *o) {
   const char *picked[DL_HISTORY_MAX], *s;
   int have = 0;
   for (int i = 1; have < n && have < DL_HISTORY_MAX && (s = dl_history_last(i)) != NULL; i++)
-    if (*s != '%' && *s != '?') picked[have++] = s;
+    if (!is_mark(*s) && *s != '?') picked[have++] = s;
   if (!have) return refuse(o, "no history: it is kept at a terminal");
   char *text = NULL;
   size_t len = 0;
@@ -314,7 +317,10 @@ static const dl_magic table[] = {
   {"pytorch", "[CODE]", "print the PyTorch spelling of CODE, or of the last line", "", DL_MAGIC_CODE, run_pytorch},
   {"reset", "[-f]", "forget every name of yours, locals and globals", "Asks first, but for -f.", DL_MAGIC_NOTHING, dl_command_reset},
   {"gpu", "[sim:CARD]", "tell what the GPUs are, or simulate one: %gpu sim:t4", "", DL_MAGIC_NOTHING, dl_command_gpu},
-  {"lesson", "[NAME]", "list the lessons, or begin one", "", DL_MAGIC_NOTHING, dl_command_lesson},
+#define DL_LESSON_ROW(name, usage, help, more, arg) \
+  {#name, usage, help, more, arg, dl_lesson_run_##name, true},
+  DL_LESSON_COMMANDS(DL_LESSON_ROW)
+#undef DL_LESSON_ROW
   {"help", "[NAME]", "list these commands, or tell about one", "", DL_MAGIC_COMMAND, run_help}};
 enum { N_MAGIC = sizeof table / sizeof *table };
 
@@ -323,10 +329,14 @@ const dl_magic *dl_magic_table(int *n) {
   return table;
 }
 
-static const dl_magic *find(const char *name, size_t n) {
-  for (int i = 0; i < N_MAGIC; i++)
-    if (strlen(table[i].name) == n && !memcmp(table[i].name, name, n)) return &table[i];
-  return NULL;
+/* The row of that name; of two, the one that is told with this sign. */
+static const dl_magic *find(const char *name, size_t n, char mark) {
+  const dl_magic *found = NULL;
+  for (int i = 0; i < N_MAGIC; i++) {
+    if (strlen(table[i].name) != n || memcmp(table[i].name, name, n)) continue;
+    if (!found || table[i].lesson == (mark == ':')) found = &table[i];
+  }
+  return found;
 }
 
 /* Letters that differ, at best: Levenshtein's distance of short words. */
@@ -359,19 +369,25 @@ static void refuse_unknown(const char *name, size_t n, dl_outcome *o) {
     least = d;
     near = &table[i];
   }
-  if (near) refuse(o, "no command is called %%%.*s; did you mean %%%s?", (int)n, name, near->name);
-  else refuse(o, "no command is called %%%.*s; %%help lists them", (int)n, name);
+  char mark = name[-1];
+  if (near) {
+    refuse(o, "no command is called %c%.*s; did you mean %c%s?", mark, (int)n, name, mark,
+           near->name);
+    return;
+  }
+  refuse(o, "no command is called %c%.*s; %chelp lists them", mark, (int)n, name, mark);
 }
 
 static void run_help(const char *rest, dl_outcome *o) {
-  if (*rest == '%') rest++;
+  char asked[64], mark = is_mark(*rest) ? *rest++ : 0;
   size_t n = strcspn(rest, " \t\r\n");
-  const dl_magic *m = n ? find(rest, n) : NULL;
-  if (n && !m) return refuse_unknown(rest, n, o);
+  snprintf(asked, sizeof asked, "%%%.*s", (int)n, rest);
+  const dl_magic *m = n ? find(rest, n, mark) : NULL;
+  if (n && !m) return refuse_unknown(asked + 1, strlen(asked + 1), o);
   for (int i = 0; i < N_MAGIC; i++) {
-    if (m && m != &table[i]) continue;
-    printf("%%%s%s%s\n    %s\n", table[i].name, *table[i].usage ? " " : "", table[i].usage,
-           table[i].help);
+    if (m && (mark ? m != &table[i] : strcmp(m->name, table[i].name))) continue;
+    printf("%c%s%s%s\n    %s\n", table[i].lesson ? ':' : '%', table[i].name,
+           *table[i].usage ? " " : "", table[i].usage, table[i].help);
     if (m && *m->more) printf("    %s\n", m->more);
   }
   succeed(o);
@@ -388,9 +404,9 @@ static size_t name_length(const char *s) {
 bool dl_magic_is(const char *text, size_t len, const char **code) {
   const char *s = text + strspn(text, " \t\r\n");
   *code = NULL;
-  if (strlen(text) != len || *s != '%' || !isalpha((unsigned char)s[1])) return false;
+  if (strlen(text) != len || !is_mark(*s) || !isalpha((unsigned char)s[1])) return false;
   size_t n = name_length(++s);
-  const dl_magic *m = find(s, n);
+  const dl_magic *m = find(s, n, s[-1]);
   s += n + strspn(s + n, " \t");
   if (m && m->run == run_time && *s) *code = s;
   return true;
@@ -401,7 +417,7 @@ void dl_magic_run(const char *text, size_t len, dl_outcome *o) {
   if (!copy) return refuse(o, "MemoryError: out of memory");
   char *s = copy + strspn(copy, " \t\r\n") + 1, *end = copy + strlen(copy);
   size_t n = name_length(s);
-  const dl_magic *m = find(s, n);
+  const dl_magic *m = find(s, n, s[-1]);
   while (end > s && isspace((unsigned char)end[-1])) *--end = 0;
   if (m) m->run(s + n + strspn(s + n, " \t\r\n"), o);
   else refuse_unknown(s, n, o);

@@ -19,6 +19,8 @@
 
 #include "jupyter.h"
 #include "repl/interrupt.h"
+#include "repl/judge.h"
+#include "repl/lesson.h"
 #include "repl/repl.h"
 #include "repl/session.h"
 #include "repl/term.h"
@@ -31,6 +33,7 @@ typedef struct options {
   int n_codes;
   int script;                  /* index in argv of FILE or "-", 0 = none */
   bool interactive, version, help, doctor;
+  int command;                 /* index in argv of learn, play, export or lint, 0 = none */
 } options;
 
 static const char usage[] =
@@ -48,12 +51,21 @@ static int complain(const char *what, const char *arg) {
   return EXIT_USAGE;
 }
 
+/* Is it a word of ours that stands for no file? */
+static bool is_command(const char *word) {
+  static const char *const words[] = {"learn", "play", "export", "lint"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (!strcmp(word, words[i])) return access(word, F_OK) != 0;
+  return false;
+}
+
 /* 0, or the exit status of a usage error. */
 static int read_options(int argc, char **argv, options *o) {
   for (int i = 1; i < argc; i++) {
     const char *a = argv[i];
     if (i == 1 && argc == 2 && !strcmp(a, "doctor") && access(a, F_OK) != 0)
       return o->doctor = true, 0;
+    if (i == 1 && is_command(a)) return o->command = i, 0;
     if (a[0] != '-' || !strcmp(a, "-")) return o->script = i, 0;
     if (!strcmp(a, "--")) return o->script = i + 1 < argc ? i + 1 : 0, 0;
     if (!strcmp(a, "-i")) o->interactive = true;
@@ -123,10 +135,28 @@ static int run_script(lua_State *L, int argc, char **argv, int script) {
   return status_of(&out);
 }
 
+/* dlrepl learn, play, export, lint: the exit status. `learn` goes on at the prompt. */
+static int run_command(lua_State *L, int argc, char **argv, int at) {
+  static const char code[] = "return require('dlrepl.lesson.cli')(...)";
+  dl_outcome out;
+  luaL_checkstack(L, argc + 8, "too many arguments");
+  if (luaL_loadbufferx(L, code, sizeof code - 1, "=dlrepl", "t") != LUA_OK) return EXIT_ERROR;
+  for (int i = at; i < argc; i++) lua_pushstring(L, argv[i]);
+  dl_session_call(argc - at, &out);
+  bool opens = out.n == 1 && lua_type(L, -1) == LUA_TSTRING;
+  int st = out.n == 1 && lua_isinteger(L, -1) ? (int)lua_tointeger(L, -1) : status_of(&out);
+  if (!opens) return lua_pop(L, out.n), st;
+  dl_lesson_command("learn", lua_tostring(L, -1), &out); /* the value stays: it holds the text */
+  dl_session_report(&out);
+  dl_repl(false);
+  return 0;
+}
+
 /* Everything that was asked for, in order. */
 static int serve(lua_State *L, int argc, char **argv, const options *o) {
   bool prompt = !o->script && !o->n_codes;
   set_arg(L, argc, argv, o->script);
+  if (o->command) return run_command(L, argc, argv, o->command);
   int st = run_codes(L, o);
   if (!st && o->script) st = run_script(L, argc, argv, o->script);
   if (o->interactive || (prompt && isatty(0))) {
@@ -162,6 +192,7 @@ static void fill_descriptors(void) {
 int main(int argc, char **argv) {
   options o = {.n_codes = 0};
   fill_descriptors();
+  if (argc == 2 && !strcmp(argv[1], "--judge")) return dl_judge_main();
   setlocale(LC_CTYPE, "");
   signal(SIGPIPE, on_sigpipe);
   if (argc > 1 && !strcmp(argv[1], "kernel") && access(argv[1], R_OK) != 0)

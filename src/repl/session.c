@@ -21,6 +21,7 @@
 #include "repl/doctor.h"
 #include "repl/hints.h"
 #include "repl/interrupt.h"
+#include "repl/lesson.h"
 #include "repl/locals.h"
 #include "repl/magic.h"
 #include "repl/show.h"
@@ -66,10 +67,21 @@ static int describe(lua_State *l) {
   return 1;
 }
 
+/* The word of the error value on top; none of its metamethods runs. */
+static void note_kind(dl_outcome *o, int status) {
+  if (status == LUA_ERRSYNTAX) strcpy(o->kind, "syntax");
+  if (lua_type(L, -1) != LUA_TTABLE) return;
+  lua_pushliteral(L, "kind");
+  if (lua_rawget(L, -2) == LUA_TSTRING)
+    snprintf(o->kind, sizeof o->kind, "%s", lua_tostring(L, -1));
+  lua_pop(L, 1);
+}
+
 /* The error value is on top: pop it and fill the outcome's texts. */
 static void fail(dl_outcome *o, int status, bool interrupted) {
   o->how = interrupted ? DL_ENDED_INTERRUPT : DL_ENDED_ERROR;
   o->error = o->trace = "";
+  note_kind(o, status);
   if (interrupted) {
     lua_pop(L, 1);
     lua_pushliteral(L, "KeyboardInterrupt");
@@ -177,6 +189,7 @@ void dl_session_line(const char *text, size_t len, const char *name, dl_outcome 
   if (status == LUA_OK) {
     dl_slip_find(text, len, is_known, o->slip, sizeof o->slip);
     run(0, o);
+    if (o->how == DL_ENDED_OK) dl_lesson_note_line(text, len);
     return;
   }
   failed_text = text;
@@ -315,6 +328,7 @@ static int open_all(lua_State *l) {
   dl_show_open(l);
   dl_command_open(l);
   dl_magic_open(l);
+  dl_lesson_open(l);
   return 0;
 }
 

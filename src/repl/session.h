@@ -27,6 +27,7 @@ typedef struct dl_outcome {
   int n;                /* values left on the stack, OK only */
   const char *error;    /* PyTorch's line and our notes; valid until the next call; "" when OK */
   const char *trace;    /* the user's frames, "" where there are none */
+  char kind[24];        /* the error's stable word ("device_mismatch", "syntax"), or "" */
   char guard[256];      /* "file:line" of a mode that was left on and has been restored, or "" */
   char slip[160];       /* a word on what is right Lua and probably not meant, or "" */
 } dl_outcome;

@@ -12,7 +12,7 @@ sub said { my $r = repl($_[0]); return $r->{out} . $r->{err}; }
 # ---- %help -----------------------------------------------------------------------------------
 my $help = said("%help\n");
 my @names = $help =~ /^%(\w+)/mg;
-is("@names", 'time timeit who run load_history pytorch reset gpu lesson help', '%help lists every command');
+is("@names", 'time timeit who run load_history pytorch reset gpu help', '%help lists every command');
 has_text(said("%help timeit\n"), qr/0\.2 s/, '%help NAME tells more');
 has_text(said("%tiem 1\n"), 'no command is called %tiem; did you mean %time?',
     'an unknown name suggests the nearest');
@@ -90,7 +90,7 @@ has_text(said("%pytorch\n"), 'no line was run yet', 'without a line it says so')
 has_text(said('%pytorch x = ' . '(' x 150 . '1' . ')' x 150 . "\n2\n"), qr/\n2\n/,
     'deep nesting is survived');
 
-# ---- %reset, %gpu, %lesson --------------------------------------------------------------------
+# ---- %reset, %gpu -----------------------------------------------------------------------------
 is(said("x = 3\nlocal y = 4\n%reset -f\n%who\nx, y\ntorch ~= nil\n"),
     "no names of yours yet\nnil\nnil\ntrue\n", '%reset -f forgets locals and globals, ours stay');
 is(said("F = 3\n%reset -f\nF.relu ~= nil\n") =~ s/^.*UserWarning.*\n//mr, "true\n",
