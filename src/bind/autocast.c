@@ -2,8 +2,8 @@
  *
  *     dlrepl._autocast(device_type, dtype, enabled, cache, function, …)
  *
- * Arguments are checked in Lua. A region ends with its function, however it ends, with its guard, or
- * with the line that left its guard open.
+ * Arguments are checked in Lua. A region ends with its function, however it ends, with its guard,
+ * or with the line that left its guard open.
  *
  * INVARIANT  A guard restores the state it found, once. */
 #include "op/autocast.h"

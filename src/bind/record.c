@@ -400,8 +400,11 @@ static int l_step(lua_State *L) {
   return 0;
 }
 
+/* the scaler's scale, a 0-dim tensor */
 static int l_scale(lua_State *L) {
-  dl_record_scale(luaL_checknumber(L, 1));
+  dl_tensor *t = dl_get_tensor(L, 1);
+  double v;
+  if (t && dl_record_on() && dl_record_peek(t, &v)) dl_record_scale(v);
   return 0;
 }
 

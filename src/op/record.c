@@ -236,3 +236,11 @@ void dl_record_module(const char *name, bool training) {
   m->training = training;
   m->grad = dl_grad_enabled();
 }
+
+bool dl_record_peek(dl_tensor *t, double *v) {
+  char *bytes = t->numel ? dl_rec_snapshot(t) : NULL;
+  if (!bytes) return false;
+  *v = dl_elem_get_f64((dl_dtype)t->dtype, bytes);
+  free(bytes);
+  return true;
+}

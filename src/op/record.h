@@ -110,6 +110,8 @@ void dl_record_backward(bool enters); /* the walk */
 /* Optimizer:step begins (1), ends (0); a scaler skips one (-1). */
 void dl_record_step(int what);
 void dl_record_scale(double scale);   /* GradScaler:update */
+/* The first element of t without a synchronisation that counts; false where it cannot be read. */
+bool dl_record_peek(dl_tensor *t, double *v);
 void dl_record_module(const char *name, bool training);
 
 #endif

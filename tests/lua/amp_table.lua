@@ -1,8 +1,8 @@
 -- amp_table.lua -- the dtype of every op's result under autocast, for the CPU's and the GPU's list
 --
 -- tests/parity/autocast.txt, made by PyTorch (refresh_autocast.py): an expression; then, for CPU
--- bfloat16, CPU float16 and CUDA float16, the result's dtype where the operands are all float32, all
--- 16-bit, and mixed. "!" and a class stand for an error.
+-- bfloat16, CPU float16 and CUDA float16, the result's dtype where the operands are all float32,
+-- all 16-bit, and mixed. "!" and a class stand for an error.
 local tap = require "tap"
 
 local function world(dev, A, B)

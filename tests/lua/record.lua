@@ -163,7 +163,7 @@ do
   tap.is(d, b, "and the same running statistics")
 end
 
--- bad use -------------------------------------------------------------------------------------------
+-- bad use -----
 do
   local r = record(function() return torch.ones(2) + torch.ones(3) end)
   tap.like(tostring(r.error), "The size of tensor a", "an error inside is in r.error")

@@ -40,6 +40,17 @@ function M.get_total_norm(...)
   return total_norm(core.tensors(tensors, "get_total_norm"), p, strict)
 end
 
+-- Gradients that a scaler has multiplied and not yet divided: the clipping would be of those.
+local function warn_scaled(parameters, fn)
+  local scaler = package.loaded["torch.amp.grad_scaler"]
+  local list = scaler and core.tensors(parameters, fn)
+  local scale = list and #list > 0 and scaler._still_scaled(list)
+  if not scale then return end
+  core.warn(string.format("%s: these gradients are still multiplied by the loss scale %g, so the "
+    .. "limit means %g times less than it says; call scaler:unscale_(optimizer) first", fn, scale,
+    scale))
+end
+
 local read_clip = args("clip_grad_norm_(any parameters, number max_norm, number norm_type=2.0, "
                        .. "bool error_if_nonfinite=False, any foreach=None)")
 
@@ -48,6 +59,7 @@ local read_clip = args("clip_grad_norm_(any parameters, number max_norm, number 
 function M.clip_grad_norm_(...)
   local _ <close> = torch.no_grad()
   local parameters, max_norm, p, strict = read_clip(...)
+  warn_scaled(parameters, "clip_grad_norm_")
   local grads = gradients(parameters, "clip_grad_norm_")
   local total = total_norm(grads, p, strict)
   local scale = (max_norm / (total + 1e-6)):clamp_max(1.0)
@@ -59,6 +71,7 @@ local read_value = args "clip_grad_value_(any parameters, number clip_value, any
 function M.clip_grad_value_(...)
   local _ <close> = torch.no_grad()
   local parameters, value = read_value(...)
+  warn_scaled(parameters, "clip_grad_value_")
   for _, g in ipairs(gradients(parameters, "clip_grad_value_")) do g:clamp_(-value, value) end
 end
 
