@@ -5,7 +5,7 @@
  * t + threads * i takes component i (PyTorch's distribution_elementwise_grid_stride_kernel).
  *
  * SOURCE     Salmon et al. 2011; ATen/native/cuda/DistributionTemplates.h; curand_uniform.h.
- * INVARIANT  Nothing here depends on who runs it: the numbers follow from (seed, offset, n, card). */
+ * INVARIANT  The numbers follow from (seed, offset, n, card), whoever runs this. */
 #ifndef DL_PHILOX_H
 #define DL_PHILOX_H
 

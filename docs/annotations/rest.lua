@@ -268,6 +268,11 @@ function Tensor:is_pinned() end
 ---@return torch.Tensor
 function Tensor:pin_memory() end
 
+---its memory is not handed out again before this stream has come so far
+---@param stream any|table
+---@param keywords? {stream?: any}
+function Tensor:record_stream(stream, keywords) end
+
 ---memory that other processes see
 ---@return torch.Tensor
 function Tensor:share_memory_() end
@@ -1067,6 +1072,142 @@ function torch.cuda.current_device() end
 ---@param device? torch.device|string|nil
 ---@param keywords? {device?: torch.device|string|nil}
 function torch.cuda.synchronize(device, keywords) end
+
+---the most bytes that were taken from the GPU
+---@param device? torch.device|string|nil
+---@param keywords? {device?: torch.device|string|nil}
+---@return integer
+function torch.cuda.max_memory_reserved(device, keywords) end
+
+---tensors made with device="cuda" go to this GPU from now on
+---@param device torch.device|string|table
+---@param keywords? {device?: torch.device|string}
+function torch.cuda.set_device(device, keywords) end
+
+---another current GPU while fn runs, or until the guard closes
+---@param device torch.device|string|table
+---@param fn? any|nil
+---@param keywords? {device?: torch.device|string, fn?: any|nil}
+function torch.cuda.device(device, fn, keywords) end
+
+---the card's compute capability, for example 7 and 5
+---@param device? torch.device|string|nil
+---@param minor? integer
+---@param keywords? {device?: torch.device|string|nil, minor?: integer}
+---@return integer
+---@return integer
+function torch.cuda.get_device_capability(device, minor, keywords) end
+
+---name, total_memory, multi_processor_count and more of a card
+---@param device? torch.device|string|nil
+---@param keywords? {device?: torch.device|string|nil}
+---@return any
+function torch.cuda.get_device_properties(device, keywords) end
+
+---may one GPU read another's memory directly?
+---@param device torch.device|string|table
+---@param peer_device? torch.device|string
+---@param keywords? {device?: torch.device|string, peer_device?: torch.device|string}
+---@return boolean
+function torch.cuda.can_device_access_peer(device, peer_device, keywords) end
+
+---per cent of the time since the last call in which some kernel ran
+---@param device? torch.device|string|nil
+---@param keywords? {device?: torch.device|string|nil}
+---@return integer
+function torch.cuda.utilization(device, keywords) end
+
+---a queue of work on a GPU; streams run beside each other
+---@param device? torch.device|string|nil
+---@param priority? integer
+---@param keywords? {device?: torch.device|string|nil, priority?: integer}
+function torch.cuda.Stream(device, priority, keywords) end
+
+---a mark in a stream: wait for it, or measure the time between two
+---@param enable_timing? boolean
+---@param blocking? boolean
+---@param keywords? {enable_timing?: boolean, blocking?: boolean}
+function torch.cuda.Event(enable_timing, blocking, keywords) end
+
+---launch into this stream while fn runs, or until the guard closes
+---@param stream any|table
+---@param fn? any|nil
+---@param keywords? {stream?: any, fn?: any|nil}
+function torch.cuda.stream(stream, fn, keywords) end
+
+---the stream that work goes to now
+---@param device? torch.device|string|nil
+---@param keywords? {device?: torch.device|string|nil}
+---@return any
+function torch.cuda.current_stream(device, keywords) end
+
+---the stream that work goes to at first
+---@param device? torch.device|string|nil
+---@param keywords? {device?: torch.device|string|nil}
+---@return any
+function torch.cuda.default_stream(device, keywords) end
+
+---work goes to this stream from now on
+---@param stream any|table
+---@param keywords? {stream?: any}
+function torch.cuda.set_stream(stream, keywords) end
+
+---random numbers of the GPU start at a place that nobody chose
+function torch.cuda.seed() end
+
+---the same for every GPU
+function torch.cuda.seed_all() end
+
+---the seed that the GPU's random numbers started from
+---@return integer
+function torch.cuda.initial_seed() end
+
+---where the GPU's random numbers stand: seed and offset, 16 bytes
+---@param device? torch.device|string|nil
+---@param keywords? {device?: torch.device|string|nil}
+---@return torch.Tensor
+function torch.cuda.get_rng_state(device, keywords) end
+
+---go on from a state that get_rng_state gave
+---@param new_state torch.Tensor|table
+---@param device? torch.device|string|nil
+---@param keywords? {new_state?: torch.Tensor, device?: torch.device|string|nil}
+function torch.cuda.set_rng_state(new_state, device, keywords) end
+
+---"warn" or "error" when the host waits for the GPU without being asked to
+function torch.cuda.set_sync_debug_mode() end
+
+---0 silent, 1 warn, 2 raise
+---@return integer
+function torch.cuda.get_sync_debug_mode() end
+
+---can the card compute in bfloat16? (before Ampere it emulates that, slowly)
+---@param including_emulation? boolean
+---@param keywords? {including_emulation?: boolean}
+---@return boolean
+function torch.cuda.is_bf16_supported(including_emulation, keywords) end
+
+---can float32 products use tensor cores at 10 bits of mantissa?
+---@return boolean
+function torch.cuda.is_tf32_supported() end
+
+---the architectures that kernels were built for; empty without a GPU
+---@return table
+function torch.cuda.get_arch_list() end
+
+---start CUDA now and not at first use
+function torch.cuda.init() end
+
+---the GPU of a tensor is the current one while fn runs
+---@param obj torch.Tensor|table
+---@param fn? any|nil
+---@param keywords? {obj?: torch.Tensor, fn?: any|nil}
+function torch.cuda.device_of(obj, fn, keywords) end
+
+---a lost GPU starts afresh; its tensors are gone, those on the CPU are not
+---@param device? torch.device|string|nil
+---@param keywords? {device?: torch.device|string|nil}
+function dlrepl.reset_device(device, keywords) end
 
 ---the card's name
 ---@param device? torch.device|string|nil

@@ -84,6 +84,7 @@ bool dl_get_int(lua_State *L, int i, int64_t *out) {
   const dl_tensor *t = plain_scalar(L, i);
   if (!t || !dl_dtype_is_int((dl_dtype)t->dtype)) return false;
   *out = dl_tensor_item_i(t);
+  dl_check_read(L, t);
   return true;
 }
 
@@ -102,6 +103,7 @@ static bool get_num(lua_State *L, int i, dl_arg *out) {
   if (!t) return false;
   if (dl_dtype_is_float((dl_dtype)t->dtype)) *out = F(dl_tensor_item_f(t));
   else *out = I(dl_tensor_item_i(t));
+  dl_check_read(L, t);
   return true;
 }
 

@@ -181,6 +181,7 @@ void dl_make_open(lua_State *L, int torch, int methods);
 void dl_method_open(lua_State *L, int torch, int methods);       /* to, size, stride, casts … */
 void dl_special_open(lua_State *L, int torch, int methods);      /* einsum, unique, where … */
 void dl_rng_open(lua_State *L, int torch);
+void dl_rng_cuda_open(lua_State *L, int cuda);
 void dl_autograd_open(lua_State *L, int torch, int methods);
 void dl_hooks_open(lua_State *L, int torch, int methods);
 void dl_function_open(lua_State *L, int autograd);
@@ -188,6 +189,9 @@ void dl_modes_open(lua_State *L, int torch, int autograd);
 void dl_print_open(lua_State *L, int torch, int meta);
 void dl_np_open(lua_State *L, int torch, int methods);
 void dl_names_open(lua_State *L, int torch, int f, int dlrepl);  /* globals and lazy modules */
+void dl_cuda_open(lua_State *L, int cuda, int methods, int dlrepl);
+/* nil, None, 1, "cuda:1" or a device: the ordinal of a GPU that is there; raises. */
+int dl_check_gpu(lua_State *L, int i, const char *fn);
 void dl_inplace_view_open(lua_State *L, int methods);
 void dl_prop_open(lua_State *L, int methods);
 void dl_debug_open(lua_State *L, int dlrepl, int methods);
@@ -205,6 +209,10 @@ int dl_setitem(lua_State *L);                            /* (x, key, value) */
 /* make.c: a number, boolean, nested list, array or 0-dim tensors at i become a tensor in the shell;
  * want = DL_NODTYPE infers the dtype. Raises as torch.tensor does. */
 void dl_make_read(lua_State *L, int i, dl_dtype want, dl_box *shell);
+/* t where its elements can be read: t itself, or a copy on the CPU in a box pushed on the stack. */
+dl_tensor *dl_host_tensor(lua_State *L, dl_tensor *t);
+/* After reading an element: did the device lose it? Raises. */
+void dl_check_read(lua_State *L, const dl_tensor *t);
 int dl_push_item(lua_State *L, const dl_tensor *t, const char *p); /* one element as a Lua value */
 int dl_push_tolist(lua_State *L, dl_tensor *t);
 /* print.c: push the text of a tensor. prefix: "tensor(" or "array(" */

@@ -5,6 +5,7 @@
  *            error.
  * MUST NOT   promote by itself: dl_promote does. */
 #include "bind/bind.h"
+#include "tensor/devmem.h"
 
 #include <math.h>
 #include <string.h>
@@ -113,6 +114,7 @@ static void store_scalar(lua_State *L, int i, dl_dtype d, char *p) {
   } else if ((t = one_element(L, i)) != NULL) {
     if (dl_dtype_is_float((dl_dtype)t->dtype)) store_float(L, d, p, dl_tensor_item_f(t));
     else store_int(L, d, p, dl_tensor_item_i(t));
+    dl_check_read(L, t);
   } else if (dl_is_list(L, i)) {
     not_scalar(L);
   } else {
@@ -252,7 +254,21 @@ static int l_as_tensor(lua_State *L) {
   return st == DL_OK ? 1 : dl_raise(L, st);
 }
 
+void dl_check_read(lua_State *L, const dl_tensor *t) {
+  if (!dl_is_gpu(t->dev)) return;
+  dl_status st = dl_gpu_well(t->dev.index);
+  if (st != DL_OK) dl_raise(L, st);
+}
+
 /* ---- elements as Lua values ----------------------------------------------------------------- */
+dl_tensor *dl_host_tensor(lua_State *L, dl_tensor *t) {
+  if (t->dev.type == DL_CPU && !t->st->numberless) return t;
+  dl_box *b = dl_push_shell(L);
+  dl_status st = dl_tensor_on_host(t, &b->t);
+  if (st != DL_OK) dl_raise(L, st);
+  return b->t;
+}
+
 int dl_push_item(lua_State *L, const dl_tensor *t, const char *p) {
   dl_dtype d = (dl_dtype)t->dtype;
   if (d == DL_BOOL) lua_pushboolean(L, *p != 0);
@@ -267,6 +283,7 @@ static int l_item(lua_State *L) {
     return dl_throw(L, DL_RuntimeError, DL_E_SHAPE,
                     "a Tensor with %lld elements cannot be converted to Scalar",
                     (long long)t->numel);
+  t = dl_host_tensor(L, (dl_tensor *)t);
   return dl_push_item(L, t, t->data);
 }
 
@@ -285,6 +302,7 @@ static void push_level(lua_State *L, const dl_tensor *t, int dim, const char *p)
 }
 
 int dl_push_tolist(lua_State *L, dl_tensor *t) {
+  t = dl_host_tensor(L, t);
   push_level(L, t, 0, t->data);
   return 1;
 }

@@ -6,6 +6,7 @@
  *
  * MUST NOT  touch elements; ops do. */
 #include "bind/bind.h"
+#include "mem/gpu.h"
 #include "tensor/ledger.h"
 
 #include <string.h>
@@ -131,7 +132,11 @@ int dl_is_parameter(lua_State *L) {
 /* ---- conversion ----------------------------------------------------------------------------- */
 /* x itself when nothing changes, else a copy with the new dtype and device. x is at index 1. */
 static int convert(lua_State *L, dl_tensor *x, const dl_arg *dtype, const dl_arg *device,
-                   bool copy) {
+                   bool non_blocking, bool copy) {
+  dl_arg to = *device;
+  dl_status st = to.tag == DL_A_DEVICE ? dl_gpu_resolve(&to.dev) : DL_OK;
+  if (st != DL_OK) return dl_raise(L, st);
+  device = &to;
   bool same = (dtype->tag != DL_A_DTYPE || dtype->i == x->dtype) &&
               (device->tag != DL_A_DEVICE || dl_device_same(device->dev, x->dev));
   if (same && !copy) {
@@ -140,9 +145,8 @@ static int convert(lua_State *L, dl_tensor *x, const dl_arg *dtype, const dl_arg
   }
   dl_pace(L);
   dl_box *b = dl_push_shell(L);
-  dl_arg v[] = {T(x), *dtype, *device};
-  dl_status st = device->tag == DL_A_DEVICE ? dl_device_check(device->dev) : DL_OK;
-  if (st == DL_OK) st = dl_run(DL_OP__to_copy, v, 3, 0, &b->t);
+  dl_arg v[] = {T(x), *dtype, *device, B(non_blocking)};
+  st = dl_run(DL_OP__to_copy, v, 4, 0, &b->t);
   if (st != DL_OK) return dl_raise(L, st);
   if (x->st->role == DL_ROLE_BATCH) dl_ledger_say(b->t, DL_ROLE_BATCH);
   dl_pace_count(b->t);
@@ -160,22 +164,22 @@ static int l_to(lua_State *L) {
   dl_args a;
   int form = dl_args_sig(L, &a, sigs, 3, true);
   dl_tensor *x = a.arg[0].t;
-  if (form == 0) return convert(L, x, &a.arg[2], &a.arg[1], a.arg[4].i);
-  if (form == 1) return convert(L, x, &a.arg[1], &NIL, a.arg[3].i);
+  if (form == 0) return convert(L, x, &a.arg[2], &a.arg[1], a.arg[3].i, a.arg[4].i);
+  if (form == 1) return convert(L, x, &a.arg[1], &NIL, a.arg[2].i, a.arg[3].i);
   dl_tensor *other = a.arg[1].t;
   dl_arg dev = {.tag = DL_A_DEVICE, .dev = other->dev};
-  return convert(L, x, &DT(other->dtype), &dev, a.arg[3].i);
+  return convert(L, x, &DT(other->dtype), &dev, a.arg[2].i, a.arg[3].i);
 }
 
 static int l_cast(lua_State *L) {
   dl_dtype d = (dl_dtype)lua_tointeger(L, lua_upvalueindex(1));
   const char *name = dl_dtypes[d].alias ? dl_dtypes[d].alias : dl_dtypes[d].name;
-  return convert(L, self(L, name), &DT(d), &NIL, false);
+  return convert(L, self(L, name), &DT(d), &NIL, false, false);
 }
 
 static int l_cpu(lua_State *L) {
   dl_arg dev = {.tag = DL_A_DEVICE, .dev = DL_DEV_CPU};
-  return convert(L, self(L, "cpu"), &NIL, &dev, false);
+  return convert(L, self(L, "cpu"), &NIL, &dev, false, false);
 }
 
 static int l_cuda(lua_State *L) {
@@ -183,9 +187,9 @@ static int l_cuda(lua_State *L) {
                        0, NULL};
   dl_args a;
   dl_args_sig(L, &a, &sig, 1, true);
-  dl_arg dev = {.tag = DL_A_DEVICE, .dev = {DL_CUDA, 0}};
+  dl_arg dev = {.tag = DL_A_DEVICE, .dev = {DL_CUDA, -1}};
   if (a.arg[1].tag == DL_A_DEVICE) dev = a.arg[1];
-  return convert(L, a.arg[0].t, &NIL, &dev, false);
+  return convert(L, a.arg[0].t, &NIL, &dev, a.arg[2].i, false);
 }
 
 static dl_dtype dtype_of_type_name(const char *s) {
@@ -212,12 +216,12 @@ static int l_type(lua_State *L) {
   if (d == DL_NODTYPE)
     return dl_throw(L, DL_ValueError, DL_E_ARGUMENT, "invalid type: '%s'",
                     luaL_tolstring(L, 2, NULL));
-  return convert(L, t, &DT(d), &NIL, false);
+  return convert(L, t, &DT(d), &NIL, false, false);
 }
 
 static int l_type_as(lua_State *L) {
   dl_tensor *t = self(L, "type_as"), *other = dl_check_tensor(L, 2, "type_as", "other");
-  return convert(L, t, &DT(other->dtype), &NIL, false);
+  return convert(L, t, &DT(other->dtype), &NIL, false, false);
 }
 
 static int l_pin_memory(lua_State *L) {
@@ -300,6 +304,7 @@ int dl_old_tensor(lua_State *L) {
 static int answer(lua_State *L, dl_status st, dl_box *b) {
   if (st != DL_OK) return dl_raise(L, st);
   lua_pushboolean(L, dl_tensor_item_i(b->t) != 0);
+  dl_check_read(L, b->t);
   return 1;
 }
 

@@ -230,48 +230,13 @@ static void wrap(lua_State *L, int tbl, const char *name, lua_CFunction fn) {
   lua_setfield(L, tbl, name);
 }
 
-/* ---- what a machine without a GPU answers --------------------------------------------------- */
-static int l_false(lua_State *L) {
-  lua_pushboolean(L, 0);
-  return 1;
-}
-static int l_zero(lua_State *L) {
-  lua_pushinteger(L, 0);
-  return 1;
-}
-static int l_nothing(lua_State *L) {
-  (void)L;
-  return 0;
-}
-static int l_no_cuda(lua_State *L) {
-  dl_status st = dl_device_check((dl_device){DL_CUDA, 0});
-  return st == DL_OK ? 0 : dl_raise(L, st);
-}
-
-static void open_devices(lua_State *L, int torch) {
-  static const luaL_Reg cuda[] = {
-    {"is_available", l_false}, {"device_count", l_zero}, {"manual_seed", l_nothing},
-    {"manual_seed_all", l_nothing}, {"empty_cache", l_nothing}, {"memory_allocated", l_zero},
-    {"max_memory_allocated", l_zero}, {"memory_reserved", l_zero}, {"is_initialized", l_false},
-    {"current_device", l_no_cuda}, {"synchronize", l_no_cuda}, {"get_device_name", l_no_cuda},
-    {NULL, NULL}};
-  static const luaL_Reg none[] = {
-    {"is_available", l_false}, {"is_built", l_false}, {"device_count", l_zero},
-    {"current_accelerator", l_nothing}, {NULL, NULL}};
+/* ---- devices -------------------------------------------------------------------------------- */
+static void open_devices(lua_State *L, int torch, int methods, int dlrepl) {
   lua_newtable(L);
-  dl_set_funcs(L, -1, cuda);
-  set_loader(L, -1, "torch.cuda", l_lazy);
+  int cuda = lua_gettop(L);
+  dl_cuda_open(L, cuda, methods, dlrepl);
+  set_loader(L, cuda, "torch.cuda", l_fill);
   lua_setfield(L, torch, "cuda");
-  lua_newtable(L);
-  dl_set_funcs(L, -1, none);
-  lua_pushvalue(L, -1);
-  lua_setfield(L, torch, "accelerator");
-  lua_pushvalue(L, -1);
-  lua_setfield(L, torch, "mps");
-  lua_newtable(L);
-  lua_insert(L, -2);
-  lua_setfield(L, -2, "mps");
-  lua_setfield(L, torch, "backends");
 }
 
 /* ---- open ----------------------------------------------------------------------------------- */
@@ -314,7 +279,6 @@ static void open_torch(lua_State *L, int torch, int f) {
   lua_pop(L, 1);
   set_loader(L, torch, "torch", l_lazy);
   set_loader(L, f, "torch.nn.functional", l_fill);
-  open_devices(L, torch);
 }
 
 static void open_globals(lua_State *L, int names) {
@@ -407,11 +371,10 @@ int dl_bind_open(lua_State *L) {
   dl_autocast_open(L, dlrepl);
   dl_describe_open(L, dlrepl);
   dl_media_open(L, dlrepl);
-  lua_pushcfunction(L, l_false);
-  lua_setfield(L, dlrepl, "is_simulated");
   set_loader(L, dlrepl, "dlrepl", l_lazy);
   open_class(L, torch, methods);
   open_torch(L, torch, f);
+  open_devices(L, torch, methods, dlrepl);
   static const char *const shown[] = {"torch", "F", "dlrepl"};
   const int where[] = {torch, f, dlrepl};
   for (int i = 0; i < 3; i++) {

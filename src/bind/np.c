@@ -351,6 +351,7 @@ static int l_numpy(lua_State *L) {
                     "Can't call numpy() on Tensor that requires grad. Use "
                     "tensor.detach().numpy() instead.");
   if (t->dtype == DL_BF16) return dl_type_error(L, "Got unsupported ScalarType BFloat16");
+  t = dl_host_tensor(L, t);
   dl_box *b = dl_np_shell(L);
   return finish(L, dl_tensor_alias(t, true, &b->t));
 }

@@ -70,6 +70,10 @@ int dl_np_save(lua_State *L) {
     dl_make_read(L, 2, DL_NODTYPE, b);
     src = b->t;
   }
+  if (src->dev.type != DL_CPU)
+    return dl_type_error(L, "can't convert %s device type tensor to numpy. Use Tensor.cpu() to "
+                         "copy the tensor to host memory first.",
+                         dl_device_str(src->dev, (char[24]){0}));
   if (src->dtype == DL_BF16) return dl_type_error(L, "Got unsupported ScalarType BFloat16");
   dl_box *flat = dl_np_shell(L);
   dl_status st = dl_run(DL_OP_contiguous, (dl_arg[]){T(src)}, 1, 0, &flat->t);

@@ -192,9 +192,12 @@ static void put_body(printer *p, int indent) {
 
 void dl_push_body(lua_State *L, dl_tensor *t, int indent) {
   printer p;
-  printer_init(&p, L, t);
+  int top = lua_gettop(L);
+  printer_init(&p, L, dl_host_tensor(L, t));
   put_body(&p, indent);
   luaL_pushresult(&p.b);
+  lua_rotate(L, top + 1, 1);
+  lua_settop(L, top + 1);
 }
 
 /* ---- suffixes ------------------------------------------------------------------------------- */

@@ -2,9 +2,9 @@
  *
  * For tensor/, op/, bind/.
  *
- * INVARIANT  The texts are PyTorch's, of a build without accelerators.
+ * INVARIANT  The texts are PyTorch's.
  * MUST NOT   know tensors. */
-#include "mem/mem.h"
+#include "mem/gpu.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,9 +69,12 @@ dl_status dl_device_check(dl_device d) {
       if (d.index <= 0) return DL_OK;
       return dl_fail(DL_RuntimeError, DL_E_DEVICE, "CPU device index must be -1 or zero, got %d",
                      d.index);
-    case DL_CUDA:
-      return dl_fail(DL_AssertionError, DL_E_DEVICE, "Torch not compiled with CUDA enabled");
+    case DL_CUDA: {
+      dl_device r = d;
+      return dl_gpu_resolve(&r);
+    }
     case DL_MPS:
+      if (dl_gpu && dl_gpu_type == DL_MPS) return d.index <= 0 ? DL_OK : dl_gpu_error(DL_CU_ORDINAL);
       return dl_fail(DL_RuntimeError, DL_E_DEVICE,
                      "PyTorch is not linked with support for mps devices");
     default:

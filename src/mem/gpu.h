@@ -42,8 +42,15 @@ dl_status dl_gpu_sync(int dev);                    /* torch.cuda.synchronize */
 dl_status dl_gpu_reset(int dev);
 extern uint32_t dl_gpu_epoch;    /* goes up with each open, close and reset */
 
-/* Copy bytes between host and devices on the current stream(s); waits unless async. */
+/* What float32 products may round their inputs to (torch.backends.*.allow_tf32); drivers read it. */
+enum { DL_TF32_MATMUL = 1, DL_TF32_CONV = 2 };
+extern uint8_t dl_gpu_tf32;
+/* torch.cuda.set_sync_debug_mode: 0 silent, 1 warn, 2 raise when the host waits for a copy. */
+extern int dl_gpu_sync_debug;
+
+/* Copy bytes between host and devices on the current stream(s); waits unless async. The run record
+ * is told, with the bytes' role. */
 dl_status dl_gpu_copy(void *dst, dl_device dst_dev, const void *src, dl_device src_dev,
-                      size_t nbytes, bool pinned, bool async);
+                      size_t nbytes, bool pinned, bool async, int role);
 
 #endif

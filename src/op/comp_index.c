@@ -3,6 +3,7 @@
  * For dispatch (COMPOSITE rows of "indexing", argsort).
  * SOURCE     ATen/native/TensorAdvancedIndexing.cpp, Onehot.cpp (texts). */
 #include "op/view.h"
+#include "tensor/devmem.h"
 #include "walk.h"
 
 #include <string.h>
@@ -22,9 +23,11 @@ static void shape_of(const dl_tensor *t, dl_meta *m) {
 
 static const char *scalar(const dl_tensor *t) { return dl_dtypes[t->dtype].scalar; }
 
-/* Smallest and largest element of an int64 tensor; numel > 0. */
-static void extremes(const dl_tensor *t, int64_t *lo, int64_t *hi) {
+/* Smallest and largest element of an int64 tensor; numel > 0. Waits for a GPU. */
+static dl_status extremes(const dl_tensor *index, int64_t *lo, int64_t *hi) {
   dl_walk w;
+  dl_tensor *t;
+  DL_TRY(dl_tensor_values(index, &t));
   *lo = INT64_MAX;
   *hi = INT64_MIN;
   dl_walk_begin(&w, t->ndim, t->size, -1);
@@ -34,6 +37,8 @@ static void extremes(const dl_tensor *t, int64_t *lo, int64_t *hi) {
     if (v < *lo) *lo = v;
     if (v > *hi) *hi = v;
   }
+  dl_tensor_release(t);
+  return DL_OK;
 }
 
 COMP(argsort) {
@@ -75,9 +80,9 @@ COMP(masked_scatter) {
   x = spread(e, x, &m);
   mask = spread(e, mask, &m);
   if (!x || !mask) return e->st;
-  dl_view v = {.data = mask->data, .dtype = mask->dtype, .ndim = mask->ndim, .numel = mask->numel,
-               .size = mask->size, .stride = mask->stride};
-  if (dl_view_count_nonzero(&v) > src->numel)
+  int64_t count;
+  DL_TRY(dl_tensor_count_nonzero(mask, &count));
+  if (count > src->numel)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
                    "Number of elements of source < number of ones in mask");
   if (src->numel == 0) RETURN(EX(e, clone, T(x)));
@@ -99,7 +104,7 @@ COMP(take) {
   if (x->numel == 0 && idx->numel)
     return dl_fail(DL_IndexError, DL_E_INDEX, "take(): tried to take from an empty tensor");
   if (idx->numel) {
-    extremes(idx, &lo, &hi);
+    DL_TRY(extremes(idx, &lo, &hi));
     if (hi >= x->numel || lo < -x->numel)
       return dl_fail(DL_IndexError, DL_E_INDEX,
                      "out of range: tried to access index %lld on a tensor of %lld elements.",

@@ -3,6 +3,7 @@
  * For dispatch (COMPOSITE rows of "copies" and "views and shape").
  * SOURCE     ATen/native/TensorShape.cpp, Repeat.cpp (texts, and when a view is enough). */
 #include "op/view.h"
+#include "tensor/devmem.h"
 
 #include <string.h>
 
@@ -227,10 +228,14 @@ static dl_status check_repeats(const dl_tensor *r, const dl_tensor *x, int d) {
                    "%lld and input.size(%d) = %lld",
                    (long long)r->numel, d, (long long)x->size[d]);
   size_t step = r->ndim ? (size_t)r->stride[0] * dl_dtype_size((dl_dtype)r->dtype) : 0;
-  for (int64_t i = 0; i < r->numel; i++)
-    if (dl_elem_get_i64((dl_dtype)r->dtype, r->data + (size_t)i * step) < 0)
-      return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "repeats can not be negative");
-  return DL_OK;
+  dl_tensor *h;
+  bool negative = false;
+  DL_TRY(dl_tensor_values(r, &h));
+  for (int64_t i = 0; i < h->numel; i++)
+    negative = negative || dl_elem_get_i64((dl_dtype)h->dtype, h->data + (size_t)i * step) < 0;
+  dl_tensor_release(h);
+  if (!negative) return DL_OK;
+  return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "repeats can not be negative");
 }
 
 /* Rows picked by an index in which row i stands repeats[i] times. */
@@ -238,7 +243,8 @@ static dl_tensor *picked(dl_ex *e, dl_tensor *x, dl_tensor *repeats, int d) {
   dl_tensor *ends = EX(e, cumsum, T(repeats), I(0));
   if (!ends) return NULL;
   dl_tensor *last = ends->numel ? EX(e, select, T(ends), I(0), I(-1)) : NULL;
-  dl_tensor *place = EX(e, arange_end, I(last ? dl_tensor_item_i(last) : 0));
+  const dl_arg dev = {.tag = DL_A_DEVICE, .dev = x->dev};
+  dl_tensor *place = EX(e, arange_end, I(last ? dl_tensor_item_i(last) : 0), NIL, dev);
   dl_tensor *index = EX(e, searchsorted, T(ends), T(place), B(true));
   return EX(e, index_select, T(x), I(d), T(index));
 }

@@ -7,6 +7,7 @@
  *            On failure nothing is left behind and *ret is empty.
  * MUST NOT   know Lua; contain a switch over ops. */
 #include "graph/graph.h"
+#include "mem/gpu.h"
 #include "op/dispatch.h"
 #include "rng.h"
 
@@ -23,9 +24,14 @@ void dl_ret_free(dl_ret *r) {
 }
 
 /* ---- the call -------------------------------------------------------------------------------- */
+static inline void see_device(dl_call *c, const dl_tensor *t) {
+  if (c->dev.type == DL_DEVTYPE_COUNT) c->dev = t->dev;
+  else if (!dl_device_same(c->dev, t->dev)) c->mixed = true;
+}
+
 static void take_input(dl_call *c, const dl_arg *a) {
   dl_tensor *t = a->tag == DL_A_TENSOR ? a->t : NULL;
-  if (t && c->dev.type == DL_DEVTYPE_COUNT) c->dev = t->dev;
+  if (t) see_device(c, t);
   c->num[c->nin] = !t && a->tag != DL_A_NONE ? a : NULL;
   c->in[c->nin++] = t;
 }
@@ -37,6 +43,7 @@ void dl_call_init(dl_call *c, dl_opid op, const dl_arg *arg, unsigned flags) {
   c->arg = arg;
   c->nin = c->nout = 0;
   c->inplace = flags & DL_INPLACE;
+  c->mixed = false;
   c->like_strides = c->op->kind == DL_POINTWISE;
   c->compute = DL_NODTYPE;
   c->dims = 0;
@@ -44,9 +51,9 @@ void dl_call_init(dl_call *c, dl_opid op, const dl_arg *arg, unsigned flags) {
   c->out[0].dtype = DL_NODTYPE;
   for (int i = 0; i < s->nparam; i++) {
     if (s->p[i].type <= DL_P_TN) take_input(c, &arg[i]);
-    else if (s->p[i].type == DL_P_TENSORS && c->dev.type == DL_DEVTYPE_COUNT)
-      for (int j = 0; j < arg[i].n && c->dev.type == DL_DEVTYPE_COUNT; j++)
-        if (arg[i].ts[j]) c->dev = arg[i].ts[j]->dev;
+    else if (s->p[i].type == DL_P_TENSORS)
+      for (int j = 0; j < arg[i].n; j++)
+        if (arg[i].ts[j]) see_device(c, arg[i].ts[j]);
   }
   if (s->p_device >= 0 && arg[s->p_device].tag == DL_A_DEVICE) c->dev = arg[s->p_device].dev;
   if (c->dev.type == DL_DEVTYPE_COUNT) c->dev = DL_DEV_CPU;
@@ -61,16 +68,9 @@ static bool writes_self(const dl_call *c) {
 
 static dl_dtype work_dtype(const dl_call *c, int k) {
   dl_dtype d = (dl_dtype)c->out[k].dtype;
-  bool rounds = c->op->kind == DL_KERNELC && c->compute != DL_NODTYPE && dl_dtype_is_float(d);
+  bool rounds = c->op->kind == DL_KERNELC && !dl_is_gpu(c->dev) && c->compute != DL_NODTYPE &&
+                dl_dtype_is_float(d);
   return rounds ? (dl_dtype)c->compute : d;
-}
-
-static dl_status copy_into(dl_tensor *dst, const dl_tensor *src) {
-  dl_view to, from;
-  dl_view_of(dst, &to);
-  dl_view_of(src, &from);
-  dl_copy_view(&to, &from);
-  return DL_OK;
 }
 
 static dl_status allocate(const dl_call *c, dl_runner *r) {
@@ -79,7 +79,7 @@ static dl_status allocate(const dl_call *c, dl_runner *r) {
     return DL_OK;
   }
   for (int k = 0; k < c->nout; k++) DL_TRY(dl_output_new(c, k, work_dtype(c, k), &r->out[k]));
-  if (c->op->kind == DL_UPDATE) return copy_into(r->out[0], c->arg[0].t);
+  if (c->op->kind == DL_UPDATE) return dl_tensor_copy_values(r->out[0], c->arg[0].t, false);
   return DL_OK;
 }
 
@@ -88,11 +88,12 @@ static dl_status deliver(const dl_call *c, dl_runner *r, dl_ret *ret) {
   for (int k = 0; k < c->nout; k++) {
     dl_tensor *t = r->out[k];
     if (c->inplace && k == 0 && !writes_self(c)) {
-      copy_into(c->arg[0].t, t);
+      DL_TRY(dl_tensor_copy_values(c->arg[0].t, t, false));
       ret->v[k] = dl_tensor_retain(c->arg[0].t);
     } else if (t != c->arg[0].t && t->dtype != c->out[k].dtype) {
       DL_TRY(dl_tensor_new(t->dev, (dl_dtype)c->out[k].dtype, t->ndim, t->size, &ret->v[k]));
-      copy_into(ret->v[k], t);
+      ret->n = k + 1;
+      DL_TRY(dl_tensor_copy_values(ret->v[k], t, false));
     } else {
       ret->v[k] = dl_tensor_retain(t);
     }
@@ -109,22 +110,28 @@ static dl_status geometry(const dl_call *c, dl_runner *r) {
     return DL_OK;
   }
   DL_TRY(dl_geometry_list(c, r));
-  if (c->op->kind == DL_KERNELC) return dl_geometry_contig(c, r);
+  if (c->op->kind == DL_KERNELC && !dl_is_gpu(c->dev)) return dl_geometry_contig(c, r);
   dl_geometry_plain(c, r);
   return DL_OK;
 }
 
+dl_status dl_call_generator(const dl_call *c, dl_runner *r) {
+  int g = c->schema->p_gen;
+  r->k.gen = g >= 0 && c->arg[g].tag == DL_A_GEN ? c->arg[g].gen : dl_gen_of(c->dev);
+  if (g < 0 || r->k.gen->philox == dl_is_gpu(c->dev)) return DL_OK;
+  return dl_fail(DL_RuntimeError, DL_E_DEVICE,
+                 "Expected a '%s' device type for generator but found '%s'",
+                 dl_is_gpu(c->dev) ? "cuda" : "cpu", dl_is_gpu(c->dev) ? "cpu" : "cuda");
+}
+
 static dl_status run_kernel(dl_opid op, const dl_call *c, dl_runner *r) {
-  dl_kernel_fn fn = dl_cpu_kernels[op];
-  if (!fn)
-    return dl_fail(DL_NotImplementedError, DL_E_UNSUPPORTED, "%s is not implemented", c->op->id);
   r->k.op = op;
   r->k.compute = c->compute;
   r->k.arg = c->arg;
   r->k.dims = c->dims;
-  int g = c->schema->p_gen;
-  r->k.gen = g >= 0 && c->arg[g].tag == DL_A_GEN ? c->arg[g].gen : &dl_gen_cpu;
-  return fn(&r->k);
+  if (dl_is_gpu(c->dev) || c->mixed || (dl_mode & DL_MODE_DRY)) return dl_run_device(op, c, r);
+  DL_TRY(dl_call_generator(c, r));
+  return dl_cpu_kernels[op](&r->k);
 }
 
 static void runner_free(dl_runner *r) {
@@ -170,7 +177,7 @@ static dl_status run_steps(dl_opid op, dl_call *c, dl_runner *r, dl_ret *ret, dl
 static dl_status run_rule(dl_call *c) {
   if (!c->op->rule)
     return dl_fail(DL_NotImplementedError, DL_E_UNSUPPORTED, "%s is not implemented", c->op->id);
-  DL_TRY(dl_device_check(c->dev));
+  DL_TRY(dl_call_place(c));
   DL_TRY(c->op->rule(c));
   DL_TRY(wants_float(c));
   if (!c->inplace) return DL_OK;
@@ -249,6 +256,7 @@ dl_status dl_dispatch_plain(dl_opid op, const dl_arg *arg, unsigned flags, dl_re
   ret->n = 0;
   ret->more = NULL;
   if (dl_cancel) DL_TRY(dl_poll());
+  if (dl_gpu && dl_call_leaves_indices(op, arg)) return dl_dispatch_moved(op, arg, flags, ret);
   if (inplace_only(s)) flags |= DL_INPLACE;
   if (row->kind == DL_COMPOSITE && !row->comp)
     st = dl_fail(DL_NotImplementedError, DL_E_UNSUPPORTED, "%s is not implemented", row->id);

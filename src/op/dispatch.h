@@ -32,6 +32,17 @@ void dl_view_of(const dl_tensor *t, dl_view *v);
 /* A fresh result for out[k], laid out like the dense inputs where the call asks for it. */
 dl_status dl_output_new(const dl_call *c, int k, dl_dtype dtype, dl_tensor **out);
 
+/* Are the operands where they must be? Sets c->dev; PyTorch's text for this op when not. */
+dl_status dl_call_place(dl_call *c);
+/* x[i] of a GPU with an index on the CPU: moved, then dispatched. */
+bool dl_call_leaves_indices(dl_opid op, const dl_arg *arg);
+dl_status dl_dispatch_moved(dl_opid op, const dl_arg *arg, unsigned flags, dl_ret *ret);
+
+/* The kernel of a call that is not all on the CPU: launched, or a copy between devices; in a dry
+ * run neither, where an operand has no numbers. */
+dl_status dl_run_device(dl_opid op, const dl_call *c, dl_runner *r);
+dl_status dl_call_generator(const dl_call *c, dl_runner *r);
+
 /* In-place: does the rule's result fit into arg 0 (shape, dtype, overlap)? */
 dl_status dl_inplace_check(const dl_call *c);
 dl_status dl_dispatch_view(dl_opid op, const dl_arg *arg, dl_ret *ret);

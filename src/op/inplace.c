@@ -142,10 +142,7 @@ static dl_status resize_out(dl_tensor *dst, const dl_tensor *src) {
 static dl_status write_out(dl_tensor *dst, const dl_tensor *src) {
   DL_TRY(dtype_fits(dst, (dl_dtype)src->dtype));
   DL_TRY(resize_out(dst, src));
-  dl_view to, from;
-  dl_view_of(dst, &to);
-  dl_view_of(src, &from);
-  dl_copy_view(&to, &from);
+  DL_TRY(dl_tensor_copy_values(dst, src, false));
   dl_tensor_bump(dst);
   return DL_OK;
 }

@@ -113,6 +113,7 @@ struct dl_call {
   dl_tensor *in[DL_MAX_IN];      /* … NULL where absent or where a number was given */
   const dl_arg *num[DL_MAX_IN];  /* the number given for a TN parameter, else NULL */
   bool inplace;                  /* x:add_(…): result must fit arg 0 */
+  bool mixed;                    /* not all tensors are on one device */
   bool like_strides;             /* result keeps the layout of dense inputs; preset for POINTWISE */
   /* filled by the rule: */
   int nout;
@@ -168,6 +169,12 @@ dl_status dl_dispatch(dl_opid op, const dl_arg *arg, unsigned flags, dl_ret *ret
 dl_status dl_run(dl_opid op, const dl_arg *arg, int n, unsigned flags, dl_tensor **out);
 /* out= form: resizes and fills dst with the result of op. */
 dl_status dl_dispatch_out(dl_opid op, const dl_arg *arg, dl_tensor *const *dst, int ndst);
+/* dst = src, of the same sizes, across devices and dtypes; no autograd, no version. */
+dl_status dl_tensor_copy_values(dl_tensor *dst, const dl_tensor *src, bool async);
+/* How many elements are not zero; waits for a GPU. */
+dl_status dl_tensor_count_nonzero(const dl_tensor *t, int64_t *count);
+/* The default generator of device d: MT19937 on the CPU, Philox on a GPU. */
+dl_gen *dl_gen_of(dl_device d);
 /* add, sub, mul, div of two tensors: the path that costs nanoseconds. */
 dl_status dl_op2(dl_opid op, dl_tensor *a, dl_tensor *b, dl_tensor **out);
 

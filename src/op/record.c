@@ -120,7 +120,7 @@ size_t dl_rec_bytes(const dl_tensor *t) {
 
 /* The elements in row-major order, in memory of their own; NULL where they cannot be read. */
 void *dl_rec_snapshot(dl_tensor *t) {
-  if (t->dev.type != DL_CPU || t->numberless) return NULL;
+  if (t->dev.type != DL_CPU || t->st->numberless) return NULL;
   void *p = malloc(dl_rec_bytes(t) + 1);
   int64_t stride[DL_MAXDIM];
   if (!p) return NULL;

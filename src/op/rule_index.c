@@ -4,7 +4,7 @@
  * nonzero's, bincount's …): on a GPU that is a wait, as in PyTorch.
  * SOURCE     ATen/native/TensorAdvancedIndexing.cpp, IndexingUtils.h, ScatterGatherChecks.h
  *            (texts).
- * MUST NOT   allocate. */
+ * MUST NOT   allocate, but for a copy of what a GPU holds. */
 #include "op/view.h"
 #include "walk.h"
 
@@ -15,15 +15,6 @@
 
 static const char *text_of(const dl_tensor *t, char *buf) {
   return dl_sizes_str(t->ndim, t->size, buf, TEXT);
-}
-
-static dl_view view_of(const dl_tensor *t) {
-  return (dl_view){.data = t->data,
-                   .dtype = t->dtype,
-                   .ndim = t->ndim,
-                   .numel = t->numel,
-                   .size = t->size,
-                   .stride = t->stride};
 }
 
 static bool is_mask(const dl_tensor *t) { return t->dtype == DL_BOOL || t->dtype == DL_U8; }
@@ -54,8 +45,8 @@ static dl_status add_mask(subscript *s, const dl_tensor *self, const dl_tensor *
     dl_warn(true, "UserWarning",
             "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
             "instead.");
-  dl_view v = view_of(mask);
-  int64_t count = dl_view_count_nonzero(&v);
+  int64_t count;
+  DL_TRY(dl_tensor_count_nonzero(mask, &count));
   for (int d = 0; d < mask->ndim; d++) {
     s->part[s->n] = (dl_meta){.ndim = 1, .size = {count}};
     s->dim[s->n++] = (*dim)++;
@@ -363,8 +354,9 @@ dl_status dl_rule_index_fill(dl_call *c) {
 /* ---- sizes that depend on the elements ------------------------------------------- */
 dl_status dl_rule_nonzero(dl_call *c) {
   const dl_tensor *x = c->arg[0].t;
-  dl_view v = view_of(x);
-  dl_call_out(c, 0, DL_I64, 2, (int64_t[]){dl_view_count_nonzero(&v), x->ndim});
+  int64_t count;
+  DL_TRY(dl_tensor_count_nonzero(x, &count));
+  dl_call_out(c, 0, DL_I64, 2, (int64_t[]){count, x->ndim});
   return DL_OK;
 }
 

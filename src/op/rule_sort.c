@@ -4,6 +4,7 @@
  * For dispatch.
  * SOURCE     ATen/native/Sorting.cpp, SummaryOps.cpp, Histogram.cpp, Distributions.cpp (texts). */
 #include "op/view.h"
+#include "tensor/devmem.h"
 #include "pick.h"
 
 #include <math.h>
@@ -107,8 +108,12 @@ static dl_status count_distinct(const dl_tensor *x, int64_t *count) {
 
 dl_status dl_rule_unique(dl_call *c) {
   const dl_tensor *x = c->in[0];
+  dl_tensor *values;
   int64_t n;
-  DL_TRY(count_distinct(x, &n));
+  DL_TRY(dl_tensor_values(x, &values));
+  dl_status st = count_distinct(values, &n);
+  dl_tensor_release(values);
+  DL_TRY(st);
   dl_call_out(c, 0, (dl_dtype)x->dtype, 1, &n);
   dl_call_out(c, 1, DL_I64, x->ndim, x->size);
   dl_call_out(c, 2, DL_I64, 1, &n);
@@ -124,11 +129,14 @@ dl_status dl_rule_bincount(dl_call *c) {
     return not_implemented("bincount_cpu", (dl_dtype)x->dtype);
   if (least < 0) return dl_fail(DL_RuntimeError, DL_E_ARGUMENT, "minlength should be >= 0");
   bool ok = x->ndim == 1;
-  for (int64_t i = 0; ok && i < x->numel; i++) {
-    int64_t v = dl_elem_get_i64((dl_dtype)x->dtype, x->data + i * x->stride[0] * (int64_t)es);
+  dl_tensor *h;
+  DL_TRY(dl_tensor_values(x, &h));
+  for (int64_t i = 0; ok && i < h->numel; i++) {
+    int64_t v = dl_elem_get_i64((dl_dtype)h->dtype, h->data + i * h->stride[0] * (int64_t)es);
     ok = v >= 0;
     if (v > top) top = v;
   }
+  dl_tensor_release(h);
   if (!ok)
     return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
                    "bincount only supports 1-d non-negative integral inputs.");

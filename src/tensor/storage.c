@@ -4,6 +4,7 @@
  *
  * INVARIANT  st->refs counts the tensors whose `st` it is.
  * MUST NOT   know ops, nodes or Lua. */
+#include "tensor/devmem.h"
 #include "tensor/storage.h"
 
 #include "tensor/ledger.h"
@@ -29,6 +30,8 @@ dl_status dl_storage_fill(dl_tensor *t, size_t nbytes) {
   if (t->alloc_class == DL_BLOCK_INLINE) {
     st->inline_data = 1;
     st->data = ((dl_block *)t)->data;
+  } else if (nbytes > 0 && dl_is_gpu(st->dev)) {
+    DL_TRY(dl_devmem_new(st, nbytes));
   } else if (nbytes > 0) {
     DL_TRY(dl_host_alloc(nbytes, &st->data));
   }
@@ -45,7 +48,8 @@ static dl_tensor *owner_of(dl_storage *st) {
 void dl_storage_release(dl_storage *st) {
   if (!st || --st->refs > 0) return;
   dl_ledger_gone(st);
-  if (st->free_fn) st->free_fn(st->free_ctx);
+  if (dl_is_gpu(st->dev)) dl_devmem_free(st);
+  else if (st->free_fn) st->free_fn(st->free_ctx);
   else if (!st->inline_data && st->data) dl_host_free(st->data, st->nbytes);
   st->data = NULL;
   dl_tensor *t = owner_of(st);

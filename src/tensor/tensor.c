@@ -5,6 +5,7 @@
  * INVARIANT  Letting go does not recurse: a tensor that dies while another is dying waits in a
  *            list, so a graph of any depth is freed with a flat stack.
  * MUST NOT   know ops or Lua. */
+#include "mem/gpu.h"
 #include "tensor/storage.h"
 
 #include "tensor/ledger.h"
@@ -72,9 +73,9 @@ dl_status dl_tensor_new(dl_device dev, dl_dtype dtype, int ndim, const int64_t *
   dl_tensor *t;
   *out = NULL;
   if (is_common(dev, ndim, size)) return new_common(dev, dtype, ndim, size, out);
-  if (dev.type != DL_CPU) DL_TRY(dl_device_check(dev));
+  if (dev.type != DL_CPU) DL_TRY(dl_gpu_resolve(&dev));
   DL_TRY(bytes_of(dtype, ndim, size, &nbytes));
-  int cls = nbytes <= DL_INLINE_MAX ? DL_BLOCK_INLINE : DL_BLOCK_STORAGE;
+  int cls = nbytes <= DL_INLINE_MAX && !dl_is_gpu(dev) ? DL_BLOCK_INLINE : DL_BLOCK_STORAGE;
   DL_TRY(dl_block_tensor(cls, &t));
   t->dtype = (uint8_t)dtype;
   t->dev = t->st->dev = dev;

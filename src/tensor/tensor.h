@@ -23,6 +23,7 @@ typedef struct dl_storage {
   uint8_t inline_data;           /* data lives in the tensor's own block */
   uint8_t pinned;
   uint8_t role;                  /* dl_role: what the bytes are for, see ledger.h */
+  uint8_t numberless;            /* dry run: a size without values; its bytes are never touched */
   uint16_t saves;                /* how many graph nodes keep them; sticks at 65535 */
   void *data;
   size_t nbytes;
@@ -55,7 +56,6 @@ struct dl_tensor {
   uint8_t requires_grad : 1;     /* set on leaves by the user, on results by dispatch */
   uint8_t inference : 1;
   uint8_t is_param : 1;          /* nn.Parameter: prints as one */
-  uint8_t numberless : 1;
   uint8_t boxed : 1;             /* the binding's weak table knows this tensor */
   uint8_t wrapped : 1;           /* a Lua number in tensor's clothing (promotion priority) */
   uint8_t short_dims : 1;        /* size/stride point at dims[] below */
@@ -112,12 +112,12 @@ dl_status dl_tensor_set_data(dl_tensor *t, dl_tensor *src);
 bool dl_tensor_overlap(const dl_tensor *a, const dl_tensor *b);
 bool dl_tensor_self_overlap(const dl_tensor *a);
 
-static inline double dl_tensor_item_f(const dl_tensor *t) {
-  return dl_elem_get_f64((dl_dtype)t->dtype, t->data);
-}
-static inline int64_t dl_tensor_item_i(const dl_tensor *t) {
-  return dl_elem_get_i64((dl_dtype)t->dtype, t->data);
-}
+/* The first element as a number; on a GPU this waits for it. A lost device gives 0 and leaves its
+ * error in dl_err (dl_gpu_well tells): who can fail asks first. */
+double dl_tensor_item_f(const dl_tensor *t);
+int64_t dl_tensor_item_i(const dl_tensor *t);
+/* Write the first element. */
+dl_status dl_tensor_item_set(dl_tensor *t, double v);
 
 /* "torch.FloatTensor" as errors name it. */
 const char *dl_tensor_type_name(const dl_tensor *t, char buf[48]);

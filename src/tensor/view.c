@@ -97,7 +97,6 @@ static void inherit(dl_tensor *v, const dl_tensor *t) {
   v->dtype = t->dtype;
   v->dev = t->dev;
   v->inference = t->inference;
-  v->numberless = t->numberless;
   v->st = t->st;
   v->st->refs++;
 }
@@ -149,7 +148,6 @@ dl_status dl_tensor_set_data(dl_tensor *t, dl_tensor *src) {
   t->data = src->data;
   t->dtype = src->dtype;
   t->dev = src->dev;
-  t->numberless = src->numberless;
   dl_storage_release(old);
   return DL_OK;
 }

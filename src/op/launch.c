@@ -1,0 +1,116 @@
+/* launch.c -- running a call's kernel on a GPU, between devices, or not at all (dry run)
+ *
+ * For dispatch.c.
+ *
+ * INVARIANT  The code above has allocated everything; a launch that fails leaves the results
+ *            without meaning, and the caller drops them.
+ * MUST NOT   know which driver it is. */
+#include "op/dispatch.h"
+#include "rng.h"
+#include "tensor/devmem.h"
+
+#include <string.h>
+
+/* ---- generators ------------------------------------------------------------------------------ */
+static dl_gen gpu_gens[DL_GPU_MAX];
+static uint32_t gens_epoch;
+
+static void gen_start(dl_gen *g, int dev) {
+  dl_props p;
+  memset(&p, 0, sizeof p);
+  g->philox = true;
+  g->max_blocks = 1;
+  if (dl_gpu->props(dev, &p) == DL_CU_OK && p.sm_count > 0)
+    g->max_blocks = (uint32_t)(p.sm_count * (p.max_threads_per_sm / 256));
+}
+
+/* A new driver may be another card: its generators start where manual_seed left the CPU's. */
+dl_gen *dl_gen_of(dl_device d) {
+  if (!dl_is_gpu(d) || !dl_gpu) return &dl_gen_cpu;
+  if (gens_epoch != dl_gpu_epoch) {
+    for (int i = 0; i < DL_GPU_MAX; i++) {
+      uint64_t seed = gpu_gens[i].philox ? gpu_gens[i].seed : dl_gen_cpu.seed;
+      uint64_t offset = gpu_gens[i].philox ? gpu_gens[i].offset : 0;
+      gpu_gens[i] = (dl_gen){.seed = seed, .offset = offset};
+    }
+    gens_epoch = dl_gpu_epoch;
+  }
+  dl_gen *g = &gpu_gens[d.index < 0 ? dl_gpu_current() : d.index];
+  if (!g->max_blocks) gen_start(g, d.index < 0 ? dl_gpu_current() : d.index);
+  return g;
+}
+
+/* ---- dry runs -------------------------------------------------------------------------------- */
+static bool lacks_numbers(const dl_call *c) {
+  bool any = false;
+  for (int k = 0; k < c->nin; k++) {
+    if (!c->in[k]) continue;
+    any = true;
+    if (c->in[k]->st->numberless || dl_is_gpu(c->in[k]->dev)) return true;
+  }
+  for (int i = 0; i < c->schema->nparam; i++)
+    for (int j = 0; c->arg[i].tag == DL_A_TENSORS && j < c->arg[i].n; j++) {
+      const dl_tensor *t = c->arg[i].ts[j];
+      any = any || t;
+      if (t && (t->st->numberless || dl_is_gpu(t->dev))) return true;
+    }
+  return !any || dl_is_gpu(c->dev);
+}
+
+static void mark_dry(const dl_call *c, dl_runner *r) {
+  for (int k = 0; k < c->nout; k++) r->out[k]->st->numberless = 1;
+}
+
+/* ---- launch ---------------------------------------------------------------------------------- */
+static dl_status inputs_alive(const dl_call *c) {
+  for (int k = 0; k < c->nin; k++)
+    if (c->in[k] && dl_is_gpu(c->in[k]->dev)) DL_TRY(dl_devmem_check(c->in[k]));
+  for (int i = 0; i < c->schema->nparam; i++)
+    for (int j = 0; c->arg[i].tag == DL_A_TENSORS && j < c->arg[i].n; j++)
+      if (c->arg[i].ts[j] && dl_is_gpu(c->arg[i].ts[j]->dev))
+        DL_TRY(dl_devmem_check(c->arg[i].ts[j]));
+  return DL_OK;
+}
+
+static dl_status launch(const dl_call *c, dl_runner *r) {
+  int dev = c->dev.index;
+  DL_TRY(inputs_alive(c));
+  DL_TRY(dl_gpu_well(dev));
+  DL_TRY(dl_call_generator(c, r));
+  return dl_gpu_error(dl_gpu->launch(dev, dl_gpu_stream(dev), &r->k));
+}
+
+/* ---- between devices ------------------------------------------------------------------------- */
+static bool wants_async(const dl_call *c) {
+  for (int i = 0; i < c->schema->nparam; i++)
+    if (!strcmp(c->schema->p[i].name, "non_blocking")) return c->arg[i].i != 0;
+  return false;
+}
+
+/* copy_(self, src) and _to_copy(self): the last tensor goes into the result, spread over it. */
+static dl_status cross(const dl_call *c, dl_runner *r) {
+  dl_tensor *src = c->in[c->nin - 1], *dst = r->out[0], *wide;
+  int64_t stride[DL_MAXDIM];
+  int lead = dst->ndim - src->ndim;
+  for (int d = 0; d < dst->ndim; d++)
+    stride[d] = d < lead || src->size[d - lead] == 1 ? 0 : src->stride[d - lead];
+  DL_TRY(dl_tensor_view(src, dst->ndim, dst->size, stride, 0, &wide));
+  if (src->ndim == dst->ndim && dl_sizes_equal(src->ndim, src->size, dst->ndim, dst->size)) {
+    dl_tensor_release(wide);
+    wide = dl_tensor_retain(src);
+  }
+  dl_status st = dl_tensor_copy_values(dst, wide, wants_async(c));
+  dl_tensor_release(wide);
+  return st;
+}
+
+dl_status dl_run_device(dl_opid op, const dl_call *c, dl_runner *r) {
+  const dl_tensor *last = c->nin ? c->in[c->nin - 1] : NULL;
+  bool dry = (dl_mode & DL_MODE_DRY) && lacks_numbers(c);
+  if (dry) mark_dry(c, r);
+  if (last && !dl_device_same(last->dev, c->dev) && !(r->k.numbers >> (c->nin - 1) & 1))
+    return cross(c, r);
+  if (dl_is_gpu(c->dev)) return launch(c, r);
+  DL_TRY(dl_call_generator(c, r));
+  return dry ? DL_OK : dl_cpu_kernels[op](&r->k);
+}
