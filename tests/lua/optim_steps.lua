@@ -103,4 +103,33 @@ t.raises(function() optim.SGD({{params = {a}}, {params = {a}}}) end,
   "ValueError: some parameters appear in more than one parameter group", "one parameter twice")
 t.raises(function() return adam.foo end, "AttributeError: 'Adam' object has no attribute 'foo'",
   "an unknown attribute")
+
+-- A step for which memory is short changes no parameter.
+do
+  local function whole(make)
+    local n, half = 0, 0
+    repeat
+      n = n + 1
+      local p = {}
+      for i = 1, 3 do
+        p[i] = torch.ones(2, {requires_grad = true})
+        p[i].grad = torch.ones(2)
+      end
+      local opt = make(p)
+      dlrepl.debug.refuse(n)
+      local ok = pcall(opt.step, opt)
+      local met = not dlrepl.debug.refuse(0)
+      local one, all = p[1][0]:item(), true
+      for i = 2, 3 do all = all and p[i][0]:item() == one end
+      if not ok then all = all and one == 1 end
+      opt:step()
+      if not all then half = half + 1 end
+    until not met or n > 400
+    return half
+  end
+  t.is(whole(function(p) return optim.Adam(p, {amsgrad = true}) end), 0,
+       "Adam steps all parameters or none, whichever allocation is refused")
+  t.is(whole(function(p) return optim.SGD(p, {lr = 0.1, momentum = 0.9}) end), 0,
+       "so does SGD with momentum")
+end
 t.done()

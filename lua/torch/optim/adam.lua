@@ -7,7 +7,7 @@ local core = require "dlrepl.core"
 local base = require "torch.optim.optimizer"
 local repr = require "dlrepl.pyrepr"
 
-local torch, raise, None = core.torch, core.raise, core.None
+local raise, None = core.raise, core.None
 local Optimizer = base.Optimizer
 local adam_step = core.ops.adam_step_
 
@@ -41,16 +41,8 @@ function Adam._check(_, o)
   Optimizer._not_negative(o.weight_decay, "weight_decay value")
 end
 
-local function moments(self, p, amsgrad)
-  local s = self:_new_state(p)
-  if rawget(s, "exp_avg") == nil then
-    rawset(s, "exp_avg", torch.zeros_like(p))
-    rawset(s, "exp_avg_sq", torch.zeros_like(p))
-  end
-  if amsgrad and rawget(s, "max_exp_avg_sq") == nil then
-    rawset(s, "max_exp_avg_sq", torch.zeros_like(p))
-  end
-  return s
+function Adam._needs(_, group)
+  return group.amsgrad and {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"} or {"exp_avg", "exp_avg_sq"}
 end
 
 function Adam._update(self, group)
@@ -60,7 +52,7 @@ function Adam._update(self, group)
   for _, p in ipairs(group.params) do
     local grad = p.grad
     if grad then
-      local s = moments(self, p, group.amsgrad)
+      local s = rawget(self.state, p)
       adam_step(p, grad, rawget(s, "exp_avg"), rawget(s, "exp_avg_sq"),
                 group.amsgrad and rawget(s, "max_exp_avg_sq") or None, lr, beta1, beta2, eps, decay,
                 decoupled, group.maximize, self:_next_step(s))

@@ -213,6 +213,31 @@ function Optimizer.zero_grad(self, set_to_none)
   end
 end
 
+-- Names of the state tensors that a step of the group wants; made like the parameter by _fresh.
+function Optimizer._needs() return nil end
+function Optimizer._fresh(_, p) return torch.zeros_like(p) end
+
+-- What the step needs is made for all parameters before the first of them changes: where memory
+-- ends, no parameter has stepped. Returns the parameters that got something.
+local function make_state(self)
+  local made, fresh = {}, {}
+  for _, group in ipairs(self.param_groups) do
+    local names = self:_needs(group)
+    for _, p in ipairs(names and group.params or {}) do
+      local s = rawget(self.state, p)
+      local lacks = not s or rawget(s, names[#names]) == nil
+      for _, name in ipairs(lacks and p.grad and names or {}) do
+        if not s or rawget(s, name) == nil then made[#made + 1] = {p, name, self:_fresh(p)} end
+      end
+    end
+  end
+  for _, m in ipairs(made) do
+    rawset(self:_new_state(m[1]), m[2], m[3])
+    fresh[m[1]] = true
+  end
+  return fresh
+end
+
 -- step(closure): updates every parameter that has a gradient; closure() is called first, with
 -- gradients on, and its loss returned.
 function Optimizer.step(self, closure)
@@ -220,7 +245,8 @@ function Optimizer.step(self, closure)
   if closure then loss = torch.enable_grad(closure) end
   local _ <close> = torch.no_grad()
   core.record_step(1)
-  for _, group in ipairs(self.param_groups) do self:_update(group) end
+  local fresh = make_state(self)
+  for _, group in ipairs(self.param_groups) do self:_update(group, fresh) end
   core.record_step(0)
   return loss
 end

@@ -24,25 +24,21 @@ function SGD._check(_, o)
   end
 end
 
-function SGD._update(self, group)
+function SGD._needs(_, group)
+  return Optimizer._option(group, "momentum") ~= 0 and {"momentum_buffer"} or nil
+end
+function SGD._fresh(_, p) return torch.empty_like(p) end
+
+function SGD._update(self, group, fresh)
   local option = Optimizer._option
   local lr, momentum = option(group, "lr"), option(group, "momentum")
   local decay, dampening = group.weight_decay, group.dampening
   for _, p in ipairs(group.params) do
     local grad = p.grad
     if grad then
-      local buf, first
-      if momentum ~= 0 then
-        local s = self:_new_state(p)
-        buf = rawget(s, "momentum_buffer")
-        first = buf == nil
-        if first then
-          buf = torch.empty_like(p)
-          rawset(s, "momentum_buffer", buf)
-        end
-      end
-      sgd_step(p, grad, buf or None, lr, decay, momentum, dampening, group.nesterov,
-               group.maximize, first or false)
+      local buf = momentum ~= 0 and rawget(rawget(self.state, p), "momentum_buffer") or None
+      sgd_step(p, grad, buf, lr, decay, momentum, dampening, group.nesterov, group.maximize,
+               fresh[p] or false)
     end
   end
 end
