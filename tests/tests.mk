@@ -7,6 +7,7 @@
 #   make test-clang  clang's warnings
 #   make test-jupyter the kernel and its clients; makes build/venv first
 #   make test-cuda   CUDA kernels on the CPU, compared with the CPU's own (FULL=1: every way)
+#   make test-lessons lessons are played, and tested as code is (FULL=1: on 200 seeds)
 #   make test-asan   a sample of all of these in a build with ASan and UBSan
 #
 # A C test is tests/c/<area>_<what>.c with a main(); a Lua test is tests/lua/<area>_<what>.lua.
@@ -111,11 +112,15 @@ test-jupyter: $(BIN)
 	-@sh tests/jupyter/venv.sh >/dev/null
 	$(PROVE) $(TEST_JUPYTER)
 
-TEST_SETS += test-clang test-fuzz test-asan $(if $(TEST_JUPYTER),test-jupyter)
+# Lessons are played, and tested as code is: see tests/lessons.
+test-lessons: $(BIN)
+	FULL=$(FULL) $(PROVE) tests/lessons
+
+TEST_SETS += test-clang test-fuzz test-asan test-lessons $(if $(TEST_JUPYTER),test-jupyter)
 
 test-style:
 	$(PROVE) tests/style.t
 
 -include $(TEST_BIN:=.d) $(FIBER_O:.o=.d) $(TEST_CUDA:=.d) $(BUILD)/tests/c/tap.d $(BUILD)/tests/c/recipe.d
 
-.PHONY: test-c test-c-build test-lua test-style test-jupyter test-clang test-fuzz test-asan test-cuda
+.PHONY: test-c test-c-build test-lua test-style test-jupyter test-lessons test-clang test-fuzz test-asan test-cuda

@@ -270,7 +270,7 @@ static void add_at_word(lua_State *L, const scene *s, int word, int into, bool h
   lua_pop(L, 1);
 }
 
-/* ---- lines that begin with % or : ------------------------------------------------------------- */
+/* ---- lines that begin with % or : ----------------------------------------------------------- */
 static void add_commands(lua_State *L, int into, const char *prefix) {
   int n;
   const dl_magic *m = dl_magic_table(&n);

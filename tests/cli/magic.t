@@ -12,7 +12,8 @@ sub said { my $r = repl($_[0]); return $r->{out} . $r->{err}; }
 # ---- %help -----------------------------------------------------------------------------------
 my $help = said("%help\n");
 my @names = $help =~ /^%(\w+)/mg;
-is("@names", 'time timeit who run load_history pytorch reset gpu help', '%help lists every command');
+is("@names", 'time timeit who run load_history pytorch reset gpu help',
+    '%help lists every command');
 has_text(said("%help timeit\n"), qr/0\.2 s/, '%help NAME tells more');
 has_text(said("%tiem 1\n"), 'no command is called %tiem; did you mean %time?',
     'an unknown name suggests the nearest');

@@ -156,7 +156,8 @@ local by_kind = {quiz = answer_quiz, predict = answer_predict, explain = answer_
 local function take_named(text)
   local word, more = text:match("^%s*(%S+)%s*(.*)$")
   local step = P.lesson and word and P.lesson:find(word)
-  if step and not tonumber(word) and by_kind[step.kind] then return step, more end
+  local alone = more == "" and not front.kernel()
+  if step and not tonumber(word) and not alone and by_kind[step.kind] then return step, more end
   return play.current(), text
 end
 
