@@ -58,9 +58,10 @@ BASE     += $(ISAS:%=-DDL_HAVE_%=1)
 ENGINE  := $(wildcard src/base/*.c src/mem/*.c src/tensor/*.c src/graph/*.c src/op/*.c src/grad/*.c)
 ONCE    := $(wildcard kernels/cpu/once/*.c)
 KERN    := $(wildcard kernels/cpu/*.c)
+SIM     := $(wildcard kernels/sim/*.c)
 FRONT   := $(wildcard src/bind/*.c src/repl/*.c jupyter/*.c)
 
-ENGINE_O := $(ENGINE:%.c=$(BUILD)/%.o) $(ONCE:%.c=$(BUILD)/%.o) \
+ENGINE_O := $(ENGINE:%.c=$(BUILD)/%.o) $(ONCE:%.c=$(BUILD)/%.o) $(SIM:%.c=$(BUILD)/%.o) \
             $(foreach i,$(ISAS),$(KERN:kernels/cpu/%.c=$(BUILD)/kernels/$(i)/%.o))
 FRONT_O  := $(FRONT:%.c=$(BUILD)/%.o)
 LIBS     := -lm -ldl -lpthread -lz -fopenmp
@@ -111,6 +112,9 @@ $(BUILD)/src/%.o: src/%.c $(BUILD)/flags
 $(BUILD)/kernels/cpu/once/%.o: kernels/cpu/once/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(OPT) -fopenmp -ffp-contract=off -c -o $@ $<
+$(BUILD)/kernels/sim/%.o: kernels/sim/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(BASE) $(OPT) -ffp-contract=off -c -o $@ $<
 define isa_rule
 $(BUILD)/kernels/$(1)/%.o: kernels/cpu/%.c $(BUILD)/flags
 	@mkdir -p $$(@D)

@@ -44,6 +44,7 @@ typedef struct dl_kcall {
 } dl_kcall;
 
 typedef dl_status (*dl_kernel_fn)(dl_kcall *c);
+extern const dl_kernel_fn *dl_cpu_kernels; /* picked by dl_op_init */
 
 /* Each ISA build of kernels/cpu exports one table. */
 #ifndef DL_ISA

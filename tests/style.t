@@ -134,10 +134,11 @@ my %may = (
     'src/graph'  => qr{^(?:base|mem|tensor|graph|op)/|^kernel\.h$},
     'src/op'     => qr{^(?:base|mem|tensor|graph|op)/|^(?:kernel|rng|walk|pick)\.h$},
     'src/grad'   => qr{^(?:base|mem|tensor|graph|op|grad)/|^(?:kernel|rng)\.h$},
-    'src/bind'   => qr{^(?:base|mem|tensor|graph|op|grad|bind)/|^(?:kernel|rng)\.h$},
+    'src/bind'   => qr{^(?:base|mem|tensor|graph|op|grad|bind)/|^(?:kernel|rng|sim/sim)\.h$},
     'src/repl'   => qr{^(?:base|mem|tensor|graph|op|grad|bind|repl)/|^(?:kernel|rng|jupyter)\.h$},
     'jupyter'    => qr{^(?:base|bind|repl)/},
-    'kernels'    => qr{^base/|^op/(?:arg\.h|op_id\.h|ops\.def)$|^(?:kernel|rng|formulas)\.h$},
+    'kernels'    => qr{^base/|^mem/(?:driver|mem)\.h$|^op/(?:arg\.h|op_id\.h|ops\.def)$|
+                      ^(?:kernel|rng|formulas)\.h$}x,
 );
 
 rule('each room includes only the rooms below it', \@c, sub {

@@ -72,7 +72,7 @@ test-asan:
 # sanitizer, compared with the CPU's.
 CUDA_SRC  := $(wildcard kernels/cuda/*.cu)
 FIBER_O   := $(CUDA_SRC:kernels/cuda/%.cu=$(BUILD)/cuda-fiber/%.o) $(BUILD)/cuda-fiber/fiber.o
-FIBER_OPT := -x c++ -std=c++17 -g -O1 -D_GNU_SOURCE -Isrc -Ikernels -Ikernels/cuda -Itests/cuda \
+FIBER_OPT := -x c++ -std=c++17 -g1 -O1 -D_GNU_SOURCE -Isrc -Ikernels -Ikernels/cuda -Itests/cuda \
              -ffp-contract=off -fno-math-errno $(WARN) -MMD -MP $(if $(SAN),-fsanitize=address)
 TEST_CUDA := $(patsubst tests/cuda/%.c,$(BUILD)/tests/cuda/%,$(wildcard tests/cuda/cuda_*.c))
 
@@ -100,7 +100,7 @@ CLANG     := $(shell command -v clang 2>/dev/null)
 CLANG_OPT := -fsyntax-only -Werror -fopenmp $(filter-out -MMD -MP -Werror,$(BASE)) $(LUA_CFLAGS)
 test-clang:
 ifneq ($(CLANG),)
-	$(CLANG) $(CLANG_OPT) $(ENGINE) $(ONCE) $(FRONT)
+	$(CLANG) $(CLANG_OPT) $(ENGINE) $(ONCE) $(SIM) $(FRONT)
 	$(CLANG) $(CLANG_OPT) $(KFLAGS) $(ISA_v3) -DDL_ISA=v3 -DDL_ISA_v3=1 $(KERN)
 else
 	@echo "# no clang here: its warnings are not checked"

@@ -27,6 +27,7 @@
 #define DL_SHARED_DYNAMIC(T, name)                             \
   extern __shared__ __align__(16) unsigned char name##_raw[];  \
   T *name = reinterpret_cast<T *>(name##_raw)
+#define DL_UNROLL _Pragma("unroll")
 #define DL_FN static __device__ __forceinline__
 #define DL_HD __host__ __device__
 #define DL_TABLE static __device__ const
@@ -35,6 +36,8 @@
 #define DL_SQRT64(x) __dsqrt_rn(x)
 #else
 #include "fiber.h"
+#define DL_UNROLL
+#define DL_FN static inline __attribute__((unused))  /* not all inline: g++ is quicker */
 #endif
 
 #include "record.h"

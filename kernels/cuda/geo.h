@@ -26,23 +26,23 @@ template <int N> struct dl_geo {
 
   /* off[k]: where element i (row-major) lies in view k, in elements */
   __device__ __forceinline__ void place(int64_t i, int64_t *off) const {
-    for (int k = 0; k < N; k++) off[k] = 0;
+    DL_UNROLL for (int k = 0; k < N; k++) off[k] = 0;
     if (wide) {
       for (int d = nd - 1; d > 0; d--) {
         int64_t q = i / size[d], r = i - q * size[d];
-        for (int k = 0; k < N; k++) off[k] += r * stride[k][d];
+        DL_UNROLL for (int k = 0; k < N; k++) off[k] += r * stride[k][d];
         i = q;
       }
     } else {
       uint32_t n = (uint32_t)i;
       for (int d = nd - 1; d > 0; d--) {
         uint32_t q = dl_quotient(div[d], n), r = n - q * div[d].d;
-        for (int k = 0; k < N; k++) off[k] += (int64_t)r * stride[k][d];
+        DL_UNROLL for (int k = 0; k < N; k++) off[k] += (int64_t)r * stride[k][d];
         n = q;
       }
       i = n;
     }
-    for (int k = 0; k < N; k++) off[k] += i * stride[k][0];
+    DL_UNROLL for (int k = 0; k < N; k++) off[k] += i * stride[k][0];
   }
 };
 

@@ -11,31 +11,33 @@
 
 /* One figure of a card, with where it comes from. */
 typedef struct dl_figure {
-  const char *field, *unit, *kind, *source, *date, *confidence; /* kind: spec measured derived assumed */
+  const char *field, *unit, *kind, *source, *date, *confidence; /* kind: spec, measured … */
   double value;                  /* NAN: unknown */
 } dl_figure;
 typedef struct dl_card dl_card;  /* a profile: a name and its figures */
 
-const dl_card *dl_card_find(const char *name);       /* "t4", "a100-80" …; NULL if there is none */
+const dl_card *dl_card_find(const char *name);       /* "t4", "a100-80" …; NULL: none */
 const dl_card *dl_card_at(int i);                    /* NULL past the end */
 const char *dl_card_name(const dl_card *c);          /* "t4" */
 const char *dl_card_title(const dl_card *c);         /* "Tesla T4" */
 const dl_figure *dl_card_figure(const dl_card *c, const char *field);
 const dl_figure *dl_card_figure_at(const dl_card *c, int i);
 /* A copy to change: base NULL starts from nothing. Owned; freed when simulation ends or by
- * dl_card_free. An unknown field, a unit that is not the field's, or an absurd value is an error. */
+ * dl_card_free. An unknown field, a wrong unit or an absurd value is an error. */
 dl_status dl_card_copy(const dl_card *base, const char *name, const char *title, dl_card **out);
 dl_status dl_card_set(dl_card *c, const dl_figure *f);
 void dl_card_free(dl_card *c);
 /* The checks of a profile against itself (dense peaks, bf16 in {fp16, none} …). */
 dl_status dl_card_lint(const dl_card *c);
+/* Tokens a second that one sequence can decode at most, from weights of so many bytes. */
+double dl_card_decode_ceiling(const dl_card *c, double weight_bytes);
 
 typedef struct dl_sim_options {
   const dl_card *card[16];
   int count;                     /* 1..16 GPUs */
   bool compute;                  /* false: dry run */
   int64_t memory;                /* bytes of each card, 0: the card's own */
-  int64_t host_budget;           /* bytes of this machine that values may take, 0: what it can give */
+  int64_t host_budget;           /* bytes of this machine for values, 0: what it can give */
   double host_us_per_op;         /* 0: the card file's */
 } dl_sim_options;
 /* Open the simulated driver. One at a time: close first. */
@@ -46,6 +48,20 @@ void dl_sim_refuse(int dev, int64_t nth);
 void dl_sim_lose(int dev);
 /* The host did something that took us microseconds (data loading, sleep). */
 void dl_sim_host_work(double us);
+/* Was this process forked off one that had the driver open? Then every call says so. */
+bool dl_sim_forked(void);
+
+/* What a device has done since it was opened. Utilisation as nvidia-smi means it is
+ * busy_us / elapsed_us; MFU is peak_us / elapsed_us. Microseconds, FLOPs, bytes, counts. */
+typedef struct dl_sim_report {
+  double elapsed_us, busy_us;    /* busy: some kernel ran */
+  double peak_us;                /* what the same FLOPs take at the card's peak */
+  double copy_us, wait_us;       /* copies under way; the host waiting for the device */
+  double flops, bytes, h2d_bytes, d2h_bytes;
+  double low_us, high_us;        /* the kernels' time with each error band taken low and high */
+  int64_t kernels, copies, syncs, mallocs, frees;
+} dl_sim_report;
+int dl_sim_look(int dev, dl_sim_report *out);        /* a CUDA error number */
 
 /* What the clock says of an op, for tables and predictions: FLOPs, bytes moved, microseconds on the
  * device, and the band around it that is honest (0.15 = plus or minus 15 %). */

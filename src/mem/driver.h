@@ -65,7 +65,7 @@ typedef struct dl_driver {
   int (*error)(int dev);         /* the context's standing error, 0 when well; costs nothing */
 
   int (*mem_new)(int dev, size_t nbytes, void **out);            /* cudaMalloc */
-  int (*mem_free)(int dev, void *p, size_t nbytes);              /* cudaFree: waits for the device */
+  int (*mem_free)(int dev, void *p, size_t nbytes);              /* cudaFree: device sync */
   int (*va_new)(int dev, size_t nbytes, void **out);             /* address range without memory */
   int (*va_free)(int dev, void *p, size_t nbytes);
   int (*page_map)(int dev, void *p, size_t nbytes);              /* memory behind part of a range */
@@ -96,6 +96,10 @@ typedef struct dl_driver {
 
   double (*host_us)(void);                                       /* the host's clock */
   int (*busy)(int dev, double *kernel_us, double *elapsed_us);   /* for utilisation */
+  /* May fp32 products run in tf32 (torch.backends.*.allow_tf32)? NULL: they never do. */
+  void (*set_tf32)(bool matmul, bool conv);
+  /* The failed kernel's own words about error(dev), "" when there are none. NULL: never any. */
+  const char *(*why)(int dev);
 } dl_driver;
 
 #endif

@@ -100,7 +100,7 @@ void dl_mem_init(void) {
 bool dl_host_room(size_t n) {
   if (!dl_mem.cap_bytes) dl_mem_init();
   if (n > (size_t)dl_mem.cap_bytes) return false;
-  if ((int64_t)n > dl_mem.cap_bytes - system_bytes) return false;
+  if ((int64_t)n > dl_mem.cap_bytes - system_bytes - dl_mem.lent_bytes) return false;
   if (n < LOOK_FROM) return true;
   int64_t free_now = available_now();
   return free_now < 0 || (int64_t)n <= free_now - margin(free_now) / 4;

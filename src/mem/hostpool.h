@@ -10,8 +10,6 @@
 #define DL_HUGE ((size_t)2 << 20)        /* bytes of a huge page */
 #define DL_SLAB ((size_t)64 << 10)       /* bytes carved into small blocks at a time */
 
-/* May n more bytes be taken from the system? Never touches memory. */
-bool dl_host_room(size_t n);
 /* 64-byte aligned memory from the system; NULL when there is no room. Not counted in dl_mem. */
 void *dl_system_new(size_t n);
 void dl_system_free(void *p, size_t n);

@@ -39,6 +39,7 @@ typedef struct dl_mem_stats {
   int64_t peak_bytes;
   int64_t cap_bytes;               /* what the machine (cgroup too) can give */
   int64_t allocs;                  /* requests since start, refused ones included */
+  int64_t lent_bytes;              /* behind a simulated GPU's memory; not in live_bytes */
 } dl_mem_stats;
 extern dl_mem_stats dl_mem;
 
@@ -46,6 +47,8 @@ extern dl_mem_stats dl_mem;
 extern bool (*dl_reclaim)(void);
 /* Test hook: refuse the n-th request from now (0 = never). */
 extern int64_t dl_mem_refuse_at;
+/* May n more bytes be taken from the system? Never touches memory. */
+bool dl_host_room(size_t n);
 void dl_mem_trim(void); /* give cached blocks back to the system */
 void dl_mem_init(void); /* reads the machine's limits; called once */
 

@@ -161,20 +161,19 @@ static int64_t could_be(const dl_chunk *c) {
 static dl_chunk *fit_expandable(const dl_set *s, dl_chunk *c, dl_stream stream) {
   if (dl_conf.expandable) {
     for (dl_chunk *next; c->seg->expandable; c = next) {
-      next = dl_set_after(s, c);
+      next = dl_set_after(c);
       if (!next || next->stream != stream || could_be(next) >= could_be(c)) break;
     }
     return c;
   }
-  while (c && c->stream == stream && c->seg->expandable) c = dl_set_after(s, c);
+  while (c && c->stream == stream && c->seg->expandable) c = dl_set_after(c);
   return c && c->stream == stream ? c : NULL;
 }
 
 /* The best fit among the free chunks; stays in its set. */
 static dl_chunk *find_free(dl_pool *p, const dl_request *r) {
   const dl_set *s = &p->part[r->part].free;
-  dl_chunk key = {.stream = r->stream, .bytes = r->bytes};
-  dl_chunk *c = dl_set_from(s, &key);
+  dl_chunk *c = dl_set_from(s, r->stream, r->bytes);
   if (!c || c->stream != r->stream) return NULL;
   if (c->seg->expandable) c = fit_expandable(s, c, r->stream);
   if (!c) return NULL;
@@ -250,9 +249,14 @@ static bool should_split(const dl_chunk *c, const dl_request *r) {
   return r->bytes < dl_conf.max_split_size && rest > SMALL_SIZE;
 }
 
-/* The front of c, which is out of its set, as a chunk of its own; the rest goes back. */
+/* The front of a free chunk as a chunk of its own. The rest stays in its set: mostly at its place
+ * there, as nothing smaller than the request was left of it. */
 static dl_chunk *split(dl_pool *p, dl_chunk *rest, int64_t bytes) {
   dl_chunk *c = dl_chunk_new(p); /* the spare one */
+  dl_set *s = &p->part[rest->seg->part].free;
+  dl_chunk *before = dl_set_before(rest);
+  bool stays = !before || before->stream != rest->stream || before->bytes < rest->bytes - bytes;
+  if (!stays) dl_set_remove(s, rest);
   c->seg = rest->seg;
   c->stream = rest->stream;
   c->addr = rest->addr;
@@ -264,7 +268,7 @@ static dl_chunk *split(dl_pool *p, dl_chunk *rest, int64_t bytes) {
   rest->prev = c;
   rest->addr += bytes;
   rest->bytes -= bytes;
-  dl_set_add(&p->part[c->seg->part].free, rest);
+  if (!stays) dl_set_add(s, rest);
   return c;
 }
 
@@ -272,7 +276,6 @@ static dl_chunk *hand_out(dl_pool *p, dl_chunk *c, const dl_request *r) {
   dl_pool_stats *st = &p->stats;
   int part = r->part;
   bool was_split = dl_chunk_split(c), counts = !c->seg->expandable;
-  dl_set_remove(&p->part[part].free, c);
   if (should_split(c, r)) {
     c = split(p, c, r->bytes);
     if (counts && was_split) {
@@ -281,9 +284,12 @@ static dl_chunk *hand_out(dl_pool *p, dl_chunk *c, const dl_request *r) {
       dl_stats_up(st->inactive_split_bytes, part, c->next->bytes);
       dl_stats_up(st->inactive_split, part, 1);
     }
-  } else if (counts && was_split) {
-    dl_stats_down(st->inactive_split_bytes, part, c->bytes);
-    dl_stats_down(st->inactive_split, part, 1);
+  } else {
+    dl_set_remove(&p->part[part].free, c);
+    if (counts && was_split) {
+      dl_stats_down(st->inactive_split_bytes, part, c->bytes);
+      dl_stats_down(st->inactive_split, part, 1);
+    }
   }
   c->used = true;
   c->requested = r->asked;
@@ -336,23 +342,34 @@ dl_status dl_pool_alloc(dl_pool *p, size_t n, dl_stream s, dl_chunk **out) {
 
 /* ---- taking back -------------------- */
 
-int64_t dl_chunk_absorb(dl_pool *p, dl_chunk *c, dl_chunk *n) {
-  if (!n || !dl_chunk_idle(n) || n->mapped != c->mapped) return 0;
-  int64_t gained = n->bytes;
+static inline bool joins(const dl_chunk *c, const dl_chunk *n) {
+  return n && dl_chunk_idle(n) && n->mapped == c->mapped;
+}
+
+int dl_chunk_settle(dl_pool *p, dl_chunk *c, int64_t *gained) {
   dl_part *part = &p->part[c->seg->part];
-  dl_set_remove(n->mapped ? &part->free : &part->unmapped, n);
-  if (n == c->prev) {
-    c->addr = n->addr;
-    c->prev = n->prev;
+  dl_set *s = c->mapped ? &part->free : &part->unmapped;
+  dl_chunk *prev = joins(c, c->prev) ? c->prev : NULL;
+  dl_chunk *next = joins(c, c->next) ? c->next : NULL;
+  *gained = (prev ? prev->bytes : 0) + (next ? next->bytes : 0);
+  c->bytes += *gained;
+  c->born = part->lookups;
+  if (prev) {
+    c->addr = prev->addr;
+    c->prev = prev->prev;
     if (c->prev) c->prev->next = c;
     else c->seg->first = c;
-  } else {
-    c->next = n->next;
+  }
+  if (next) {
+    c->next = next->next;
     if (c->next) c->next->prev = c;
   }
-  c->bytes += gained;
-  dl_chunk_drop(p, n);
-  return gained;
+  if (prev && next) dl_set_remove(s, prev);
+  if (prev || next) dl_set_swap(s, next ? next : prev, c);
+  else dl_set_add(s, c);
+  if (prev) dl_chunk_drop(p, prev);
+  if (next) dl_chunk_drop(p, next);
+  return (prev != NULL) + (next != NULL);
 }
 
 static void free_direct(dl_chunk *c) {

@@ -2,7 +2,7 @@
  *
  * For gpu.c (which owns the pools) and the binding of torch.cuda's figures. Blocks of a multiple of
  * 512 bytes come from segments of 2 MiB, 20 MiB or more, best fit, split and merged; memory goes
- * back to the driver only when it is short or when asked. Source: c10/cuda/CUDACachingAllocator.cpp,
+ * back to the driver only when it is short or when asked. Source: CUDACachingAllocator.cpp,
  * native backend.
  *
  * INVARIANT  The blocks of a segment tile it; a free block has no free neighbour; the figures are

@@ -53,10 +53,8 @@ static int map(dl_pool *p, dl_chunk *c, int64_t want) {
   dl_set_remove(&part->unmapped, c);
   if (rest) dl_set_add(&part->unmapped, cut(c, bytes, rest));
   c->mapped = true;
-  dl_chunk_absorb(p, c, c->prev);
-  dl_chunk_absorb(p, c, c->next);
-  c->born = part->lookups;
-  dl_set_add(&part->free, c);
+  int64_t gained;
+  dl_chunk_settle(p, c, &gained);
   dl_stats_up(p->stats.reserved_bytes, c->seg->part, bytes);
   p->stats.num_device_alloc++;
   return DL_CU_OK;
@@ -94,8 +92,8 @@ static int new_range(dl_pool *p, const dl_request *r, dl_chunk **out) {
  * room behind it, or unmapped room. */
 static int find_place(dl_pool *p, const dl_request *r, dl_chunk **out) {
   const dl_set *s = &p->part[r->part].unmapped;
-  dl_chunk key = {.stream = r->stream};
-  for (dl_chunk *c = dl_set_from(s, &key); c && c->stream == r->stream; c = dl_set_after(s, c)) {
+  dl_chunk *c = dl_set_from(s, r->stream, 0);
+  for (; c && c->stream == r->stream; c = dl_set_after(c)) {
     dl_chunk *from = c->prev && dl_chunk_idle(c->prev) ? c->prev : c;
     if (!has_room(from, r->bytes)) continue;
     *out = from;
@@ -145,9 +143,8 @@ static int unmap(dl_pool *p, dl_chunk *c) {
     if (failed) code = failed;
   }
   middle->mapped = false;
-  dl_chunk_absorb(p, middle, middle->prev);
-  dl_chunk_absorb(p, middle, middle->next);
-  dl_set_add(&part->unmapped, middle);
+  int64_t gained;
+  dl_chunk_settle(p, middle, &gained);
   dl_stats_down(p->stats.reserved_bytes, seg->part, to - from);
   p->stats.num_device_free++;
   return code;

@@ -8,19 +8,12 @@
 
 void dl_pool_give_back(dl_pool *p, dl_chunk *c) {
   int part = c->seg->part;
-  int64_t bytes = c->bytes, count = 0, size = 0;
-  dl_chunk *side[2] = {c->prev, c->next};
-  for (int i = 0; i < 2; i++) {
-    int64_t gained = dl_chunk_absorb(p, c, side[i]);
-    count -= gained > 0;
-    size -= gained;
-  }
-  c->born = p->part[part].lookups;
-  dl_set_add(&p->part[part].free, c);
+  int64_t bytes = c->bytes, gained;
+  int joined = dl_chunk_settle(p, c, &gained);
   if (!c->seg->expandable) {
     bool split = dl_chunk_split(c);
-    dl_stats_move(p->stats.inactive_split, part, count + split);
-    dl_stats_move(p->stats.inactive_split_bytes, part, size + (split ? c->bytes : 0));
+    dl_stats_move(p->stats.inactive_split, part, split - joined);
+    dl_stats_move(p->stats.inactive_split_bytes, part, (split ? c->bytes : 0) - gained);
   }
   dl_stats_down(p->stats.active, part, 1);
   dl_stats_down(p->stats.active_bytes, part, bytes);
@@ -85,7 +78,7 @@ static inline bool whole(const dl_chunk *c) { return !dl_chunk_split(c) && !c->s
 static int release_part(dl_pool *p, int part) {
   const dl_set *s = &p->part[part].free;
   for (dl_chunk *c = dl_set_first(s), *next; c; c = next) {
-    next = dl_set_after(s, c);
+    next = dl_set_after(c);
     int code = whole(c) ? dl_segment_release(p, c) : DL_CU_OK;
     if (code) return code;
   }
@@ -112,16 +105,16 @@ int dl_pool_release_oversize(dl_pool *p, const dl_request *r, bool *enough) {
   *enough = false;
   if (limit == INT64_MAX) return DL_CU_OK;
   const dl_set *s = &p->part[r->part].free;
-  dl_chunk key = {.stream = r->stream, .bytes = r->bytes < limit ? limit : r->bytes};
-  dl_chunk *c = dl_set_from(s, &key);
+  int64_t want = r->bytes < limit ? limit : r->bytes;
+  dl_chunk *c = dl_set_from(s, r->stream, want);
   if (c && c->stream == r->stream && whole(c)) {
     *enough = true;
     return dl_segment_release(p, c);
   }
   int64_t released = 0;
-  c = dl_set_before(s, &key);
-  while (c && released < key.bytes && c->stream == r->stream && c->bytes >= limit) {
-    dl_chunk *smaller = dl_set_before(s, c);
+  c = c ? dl_set_before(c) : dl_set_last(s);
+  while (c && released < want && c->stream == r->stream && c->bytes >= limit) {
+    dl_chunk *smaller = dl_set_before(c);
     int64_t bytes = c->bytes;
     if (whole(c)) {
       int code = dl_segment_release(p, c);
@@ -130,7 +123,7 @@ int dl_pool_release_oversize(dl_pool *p, const dl_request *r, bool *enough) {
     }
     c = smaller;
   }
-  *enough = released >= key.bytes;
+  *enough = released >= want;
   return DL_CU_OK;
 }
 
@@ -148,13 +141,13 @@ int dl_pool_collect_old(dl_pool *p) {
   const dl_set *s = &p->part[DL_POOL_LARGE].free;
   double total = 0;
   int64_t count = 0, reclaimed = 0;
-  for (dl_chunk *c = dl_set_first(s); target > 0 && c; c = dl_set_after(s, c))
+  for (dl_chunk *c = dl_set_first(s); target > 0 && c; c = dl_set_after(c))
     if (!dl_chunk_split(c)) total += (double)age(p, c), count++;
   for (bool freed = true; freed && reclaimed < target && count > 0;) {
     double average = total / (double)count;
     freed = false;
     for (dl_chunk *c = dl_set_first(s), *next; c; c = next) {
-      next = dl_set_after(s, c);
+      next = dl_set_after(c);
       if (!whole(c) || (double)age(p, c) < average) continue;
       int64_t bytes = c->bytes;
       total -= (double)age(p, c);

@@ -1,9 +1,9 @@
 /* pool_int.h -- what the files of the pool share: its records, its ordered set, its steps
  *
  * For src/mem/pool*.c only. A segment is one piece of memory from the driver; its chunks tile it,
- * linked in address order. Free chunks are also in an ordered set by stream, size, address, so that
- * the first that is large enough is the best fit. An expandable segment is a range of addresses
- * with memory behind some pages of it; a chunk without memory is "unmapped" and in a set by address.
+ * linked in address order. Free chunks are also in an ordered set by stream, size, address: the
+ * first that is large enough is the best fit. An expandable segment is a range of addresses with
+ * memory behind some pages of it; a chunk without memory is "unmapped" and in a set by address.
  *
  * INVARIANT  A chunk is in a set exactly when it is not used and waits for no event.
  * MUST NOT   be included by anyone else. */
@@ -31,7 +31,7 @@ typedef struct dl_use {
 } dl_use;
 
 struct dl_chunk {
-  dl_chunk *left, *right;             /* in its set */
+  dl_chunk *up, *left, *right;        /* in its set */
   dl_chunk *prev, *next;              /* neighbours in the segment */
   dl_segment *seg;
   dl_stream stream;
@@ -88,22 +88,23 @@ typedef struct dl_request {
 /* pool_set.c */
 void dl_set_add(dl_set *s, dl_chunk *c);
 void dl_set_remove(dl_set *s, dl_chunk *c);
-dl_chunk *dl_set_from(const dl_set *s, const dl_chunk *key);   /* the first that is not less */
-dl_chunk *dl_set_after(const dl_set *s, const dl_chunk *key);
-dl_chunk *dl_set_before(const dl_set *s, const dl_chunk *key);
-static inline dl_chunk *dl_set_first(const dl_set *s) {
-  dl_chunk *c = s->root;
-  while (c && c->left) c = c->left;
-  return c;
-}
+/* `now` for `old`, which is in the set: in its place where the order allows. */
+void dl_set_swap(dl_set *s, dl_chunk *old, dl_chunk *now);
+/* The first of a stream with at least so many bytes, or what comes after. */
+dl_chunk *dl_set_from(const dl_set *s, dl_stream stream, int64_t bytes);
+dl_chunk *dl_set_first(const dl_set *s);
+dl_chunk *dl_set_last(const dl_set *s);
+dl_chunk *dl_set_after(const dl_chunk *c);                     /* of a chunk in the set */
+dl_chunk *dl_set_before(const dl_chunk *c);
 
 /* pool.c */
 static inline bool dl_chunk_idle(const dl_chunk *c) { return !c->used && c->events == 0; }
 static inline bool dl_chunk_split(const dl_chunk *c) { return c->prev || c->next; }
 dl_chunk *dl_chunk_new(dl_pool *p);            /* the spare one or a fresh one; NULL when refused */
 void dl_chunk_drop(dl_pool *p, dl_chunk *c);
-/* c takes in a neighbour if that is idle and as mapped as c; the bytes gained, 0 if not. */
-int64_t dl_chunk_absorb(dl_pool *p, dl_chunk *c, dl_chunk *neighbour);
+/* An idle chunk in no set takes in its neighbours that are idle and as mapped as it is, and goes to
+ * its set. How many it took in, and their bytes. */
+int dl_chunk_settle(dl_pool *p, dl_chunk *c, int64_t *gained);
 dl_segment *dl_segment_new(dl_pool *p, int64_t bytes, int part, dl_stream s, dl_chunk **first);
 void dl_segment_drop(dl_pool *p, dl_segment *seg);
 dl_status dl_pool_driver_failed(int code);

@@ -47,7 +47,7 @@ void dl_pool_free_space(dl_pool *p, int64_t *largest, int64_t *total) {
   *largest = *total = 0;
   for (int part = DL_POOL_SMALL; part <= DL_POOL_LARGE; part++) {
     const dl_set *s = &p->part[part].free;
-    for (dl_chunk *c = dl_set_first(s); c; c = dl_set_after(s, c)) {
+    for (dl_chunk *c = dl_set_first(s); c; c = dl_set_after(c)) {
       *total += c->bytes;
       if (c->bytes > *largest) *largest = c->bytes;
     }
@@ -72,7 +72,9 @@ static int64_t run_bytes(const dl_chunk *c) {
   return n;
 }
 
-static void walk_segment(dl_segment *seg, void (*fn)(void *ctx, const dl_pool_item *it), void *ctx) {
+typedef void item_fn(void *ctx, const dl_pool_item *it);
+
+static void walk_segment(dl_segment *seg, item_fn *fn, void *ctx) {
   dl_pool_item it = {.small = seg->part == DL_POOL_SMALL, .expandable = seg->expandable};
   for (dl_chunk *c = seg->first; c; c = c->next) {
     if (!c->mapped) continue;

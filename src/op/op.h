@@ -214,7 +214,6 @@ static inline bool dl_grad_enabled(void) {
 
 void dl_op_init(void);           /* picks the kernel tables by CPU features; idempotent */
 const char *dl_op_isa(void);     /* "x86-64-v4" … for doctor and bench */
-extern const dl_kernel_fn *dl_cpu_kernels;
 /* The kernels for x86-64 level 1, 3 or 4; NULL where the build or this CPU lacks them. */
 const dl_kernel_fn *dl_op_table(int level);
 
