@@ -1,7 +1,8 @@
 /* cuda_loop.c -- every CUDA kernel, on fibers, against the CPU's
  *
  * Arguments: names of rows to try; none = all. Each recipe runs as written and with sizes of one,
- * about 31, 33 and 257; on contiguous and on strided tensors; in every dtype. A kernel whose
+ * about 31, 33 and 257 (those of more.def as written only); on contiguous and on strided tensors;
+ * in every dtype. A kernel whose
  * threads meet (barriers, exchanges, atomics) runs in four orders. FULL=1: all combinations, else a
  * sample. Results of pointwise kernels must be equal to the last bit. */
 #include <math.h>
@@ -16,6 +17,12 @@
 #include "tap.h"
 
 #define MOST_ELEMENTS 150000 /* of the largest tensor of a call */
+
+static const recipe more[] = {
+#define R(id, args, flags) {DL_OP_##id, args, flags},
+#include "more.def"
+#undef R
+};
 
 static bool full;
 static char name[256];
@@ -216,8 +223,12 @@ static double largest(const recipe *r, int grow) {
   return most;
 }
 
-static bool sampled(int dtype, int grow) {
-  if (full || grow == 0) return true;
+static bool in_more(const recipe *r) {
+  return r >= more && r < more + sizeof more / sizeof *more;
+}
+
+static bool sampled(const recipe *r, int dtype, int grow) {
+  if (full || (grow == 0 && !in_more(r))) return true;
   if (grow >= 100) return dtype == DL_F32;
   return dtype == DL_F32 || dtype == DL_BF16 || dtype == DL_I64;
 }
@@ -227,21 +238,21 @@ static void one_size(const recipe *r, int grow, bool single, tally *t) {
   for (int d = 0; d < DL_DTYPE_COUNT; d++)
     for (int strided = 0; strided < 2; strided++) {
       if (strided && recipe_flag(r, 'l')) continue;
-      if (!sampled(d, grow)) continue;
+      if (!sampled(r, d, grow)) continue;
       recipe_how h = RECIPE_PLAIN;
       h.dtype = (dl_dtype)d;
       h.strided = strided;
       h.grow = grow;
       h.single = single;
-      combination(r, h, full || (grow == 16 && d == DL_F32), t);
+      combination(r, h, full || ((grow == 16 || in_more(r)) && d == DL_F32), t);
     }
 }
 
 static void one(const recipe *r) {
   static const int grow[] = {0, 10, 16, 128};
   tally t = {0, 0, true};
-  for (int i = 0; i < 4; i++) one_size(r, grow[i], false, &t);
-  if (full) one_size(r, 0, true, &t);
+  for (int i = 0; i < (in_more(r) ? 1 : 4); i++) one_size(r, grow[i], false, &t);
+  if (full && !in_more(r)) one_size(r, 0, true, &t);
   ok(t.good && t.ran > 0, "%s gives the CPU's numbers (%d ways)", name, t.ran);
 }
 
@@ -280,8 +291,9 @@ int main(int argc, char **argv) {
     every_row_has_a_kernel();
   }
   int64_t tensors = dl_tensors_live;
-  for (int i = 0; i < recipe_count; i++) {
-    const recipe *r = &recipes[i];
+  int count = recipe_count + (int)(sizeof more / sizeof *more);
+  for (int i = 0; i < count; i++) {
+    const recipe *r = i < recipe_count ? &recipes[i] : &more[i - recipe_count];
     if (!recipe_wanted(r, argc, argv) || !dl_cuda_plugin.kernels[r->op]) continue;
     recipe_name(r, name, sizeof name);
     one(r);
