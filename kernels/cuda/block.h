@@ -5,7 +5,7 @@
 #ifndef DL_CUDA_BLOCK_H
 #define DL_CUDA_BLOCK_H
 
-#include "cuda.h"
+#include "geo.h"
 
 /* The next loop is unrolled (its arrays stay in registers), or is not (fewer registers). */
 #ifdef __CUDACC__
@@ -49,11 +49,26 @@ DL_FN int64_t dl_plus(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (ui
 DL_FN float dl_plus(float a, float b) { return a + b; }
 DL_FN double dl_plus(double a, double b) { return a + b; }
 
+/* p[0..nbytes) = 0 */
+dl_status dl_cu_zero(void *p, int64_t nbytes, void *stream);
+
 /* N neighbouring elements moved at once, and how many fit in 16 bytes. */
 template <class T, int N> struct alignas(sizeof(T) * N) dl_pack { T v[N]; };
 template <class T> struct dl_per16 { enum { N = 16 / sizeof(T) }; };
 static inline bool dl_is_aligned(const void *p, size_t nbytes) {
   return (uintptr_t)p % nbytes == 0;
+}
+
+/* i / n for 0 <= i < `largest`, n known on the host */
+struct dl_over {
+  int64_t n;
+  dl_div by;
+  bool wide;
+  __device__ int64_t of(int64_t i) const { return wide ? i / n : dl_quotient(by, (uint32_t)i); }
+};
+static inline dl_over dl_over_by(int64_t n, int64_t largest) {
+  bool wide = largest >= (int64_t)1 << 31;
+  return {n, dl_div_by((uint32_t)(n > 0 && !wide ? n : 1)), wide};
 }
 
 /* ---- by dtype: run `…` with T named after the element type ---------------------------------- */

@@ -14,16 +14,15 @@ typedef unsigned long long count_t;
 
 enum { NEAR = 2048 }; /* bins that a block keeps in shared memory */
 
-__global__ void zero_words(uint32_t *p, int64_t n) {
-  DL_EACH(i, n) p[i] = 0;
+template <class W> __global__ void clear(W *p, int64_t n) {
+  DL_EACH(i, n) p[i] = W();
 }
 
 dl_status zeroed(int64_t n, void *stream, count_t **out) {
   void *mem;
   DL_TRY(dl_cu_scratch((size_t)n * sizeof **out, stream, &mem));
   *out = static_cast<count_t *>(mem);
-  DL_LAUNCH_EACH(zero_words, 2 * n, stream, static_cast<uint32_t *>(mem), 2 * n);
-  return DL_OK;
+  return dl_cu_zero(mem, n * (int64_t)sizeof **out, stream);
 }
 
 __global__ void write_counts(const count_t *count, int64_t n, int dtype, void *out) {
@@ -89,8 +88,7 @@ dl_status bincount_as(dl_kcall *c, const dl_view *x, const dl_view *w, void *str
   const dl_view *out = &c->out[0];
   whole_bins<T> bin = {reinterpret_cast<const T *>(x->data), out->numel, dl_cuda_environment.fault};
   if (out->dtype == DL_I64) return count_all(bin, x->numel, out, stream);
-  int64_t words = out->numel * dl_cu_esize(out) / 4;
-  DL_LAUNCH_EACH(zero_words, words, stream, reinterpret_cast<uint32_t *>(out->data), words);
+  DL_TRY(dl_cu_zero(out->data, out->numel * dl_cu_esize(out), stream));
   DL_BY_REAL(out->dtype, DL_LAUNCH_EACH((add_weights<T, C>), x->numel, stream, bin, (int)w->dtype,
                                         w->data, x->numel, reinterpret_cast<C *>(out->data)));
   return DL_OK;
@@ -287,6 +285,15 @@ template <class T> dl_status list_as(const dl_view *x, const listing &to, void *
 }
 
 } /* namespace */
+
+dl_status dl_cu_zero(void *p, int64_t nbytes, void *stream) {
+  typedef dl_pack<uint64_t, 2> word;
+  int64_t words = dl_is_aligned(p, sizeof(word)) ? nbytes / (int64_t)sizeof(word) : 0;
+  int64_t rest = nbytes - words * (int64_t)sizeof(word);
+  DL_LAUNCH_EACH(clear<word>, words, stream, static_cast<word *>(p), words);
+  DL_LAUNCH_EACH(clear<char>, rest, stream, static_cast<char *>(p) + (nbytes - rest), rest);
+  return DL_OK;
+}
 
 dl_status dl_cu_list_nonzero(const dl_view *v, int64_t *out, int64_t rows, int64_t row, int64_t col,
                              void *stream) {

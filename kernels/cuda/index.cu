@@ -200,8 +200,7 @@ DL_CUDA(index_copy) {
   return dl_cu_index_put(&x, stream);
 }
 
-/* in[k], a number or a 0-dim tensor, as one element of `dtype` on the device. */
-static dl_status element_of(const dl_kcall *c, int k, uint8_t dtype, void *stream, char **out) {
+dl_status dl_cu_element(const dl_kcall *c, int k, uint8_t dtype, void *stream, char **out) {
   void *mem;
   DL_TRY(dl_cu_scratch(16, stream, &mem));
   *out = static_cast<char *>(mem);
@@ -225,7 +224,7 @@ DL_CUDA(index_fill) {
   x.far_data = out->data;
   x.wraps = true;
   x.fault = DL_FAULT_INDEX;
-  DL_TRY(element_of(c, 2, out->dtype, stream, &x.near_data));
+  DL_TRY(dl_cu_element(c, 2, out->dtype, stream, &x.near_data));
   vector_of(&x, out, &c->in[1], c->arg[1].i, still);
   return dl_cu_index_put(&x, stream);
 }

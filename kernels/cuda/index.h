@@ -38,6 +38,9 @@ dl_status dl_cu_index_put(const dl_cu_index *x, void *stream);
 /* far += alpha * near; repeated places are added in the order of the indices */
 dl_status dl_cu_index_add(const dl_cu_index *x, void *stream);
 
+/* in[k], a number or a 0-dim tensor, as one element of `dtype` on the device. */
+dl_status dl_cu_element(const dl_kcall *c, int k, uint8_t dtype, void *stream, char **out);
+
 /* The coordinates of v's elements that are not zero: that of dim d of the k-th goes to
  * out[k * row + d * col], k < rows. */
 dl_status dl_cu_list_nonzero(const dl_view *v, int64_t *out, int64_t rows, int64_t row, int64_t col,
