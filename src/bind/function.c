@@ -16,6 +16,7 @@
 static const char ctx_key = 0;
 
 dl_status dl_protected(lua_CFunction fn, void *ud);
+void dl_function_helpers(lua_State *L, int dlrepl);
 
 /* ---- backward ------------------------------------------------------------------------------- */
 typedef struct back_call { dl_node *n; dl_tensor **gout, **gin; } back_call;
@@ -159,6 +160,25 @@ static int push_saved(lua_State *L) {
     lua_rawseti(L, -2, k + 1);
   }
   return 1;
+}
+
+/* _unpack_saved(ctx, result of its apply) -> the saved tensors, outside of backward */
+static int l_unpack_saved(lua_State *L) {
+  dl_tensor *t = dl_check_tensor(L, 2, "_unpack_saved", "result");
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_pushlightuserdata(L, t->grad_fn);
+  lua_setfield(L, 1, "_node");
+  push_saved(L);
+  lua_pushnil(L);
+  lua_setfield(L, 1, "_node");
+  return 1;
+}
+
+/* _graph_task() -> the number of the backward that runs (0: none), whether it has `inputs` */
+static int l_graph_task(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)dl_walk_task.id);
+  lua_pushboolean(L, dl_walk_task.inputs);
+  return 2;
 }
 
 static int l_ctx_index(lua_State *L) {
@@ -368,4 +388,11 @@ void dl_function_open(lua_State *L, int autograd) {
   lua_pushcfunction(L, l_class);
   lua_setfield(L, -2, "class");
   lua_setfield(L, autograd, "Function");
+}
+
+/* What lua/torch/utils/checkpoint needs. */
+void dl_function_helpers(lua_State *L, int dlrepl) {
+  static const luaL_Reg own[] = {
+    {"_unpack_saved", l_unpack_saved}, {"_graph_task", l_graph_task}, {NULL, NULL}};
+  dl_set_funcs(L, dlrepl, own);
 }

@@ -16,6 +16,7 @@ int dl_old_tensor(lua_State *L);
 int dl_read_idx(lua_State *L);
 void dl_helper_open(lua_State *L, int dlrepl);
 void dl_record_open(lua_State *L, int dlrepl);
+void dl_function_helpers(lua_State *L, int dlrepl);
 void dl_autocast_open(lua_State *L, int dlrepl);
 void dl_describe_open(lua_State *L, int dlrepl);
 void dl_media_open(lua_State *L, int dlrepl);
@@ -276,6 +277,9 @@ static void open_torch(lua_State *L, int torch, int f) {
   lua_setfield(L, torch, "utils");
   lua_getfield(L, torch, "autograd");
   set_loader(L, -1, "torch.autograd", l_lazy);
+  lua_getfield(L, -1, "graph");
+  set_loader(L, -1, "torch.autograd.graph", l_lazy);
+  lua_pop(L, 1);
   lua_pop(L, 1);
   set_loader(L, torch, "torch", l_lazy);
   set_loader(L, f, "torch.nn.functional", l_fill);
@@ -369,6 +373,7 @@ int dl_bind_open(lua_State *L) {
   dl_helper_open(L, dlrepl);
   dl_record_open(L, dlrepl);
   dl_autocast_open(L, dlrepl);
+  dl_function_helpers(L, dlrepl);
   dl_describe_open(L, dlrepl);
   dl_media_open(L, dlrepl);
   set_loader(L, dlrepl, "dlrepl", l_lazy);

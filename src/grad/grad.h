@@ -47,6 +47,10 @@ dl_status dl_backward(dl_tensor *const *roots, dl_tensor *const *grads, int nroo
                       dl_tensor *const *inputs, int ninputs, dl_backward_opts o,
                       dl_tensor **results);
 
+/* The backward that runs: a number of its own (0: none), and whether it was given `inputs`. */
+typedef struct dl_task { uint64_t id; bool inputs; } dl_task;
+extern dl_task dl_walk_task;
+
 extern bool dl_anomaly_nan; /* anomaly mode looks for nan (check_nan=True) */
 
 #endif

@@ -13,6 +13,7 @@
 #include <string.h>
 
 bool dl_anomaly_nan = true;
+dl_task dl_walk_task;
 
 typedef struct {
   dl_node **v;
@@ -404,7 +405,10 @@ static dl_status walk_in_mode(walk *w) {
   unsigned mode = dl_mode;
   if (w->o.create_graph) dl_mode &= ~(unsigned)DL_MODE_NO_GRAD;
   else dl_mode |= DL_MODE_NO_GRAD;
+  static uint64_t n_tasks;
+  dl_task outer = dl_walk_task;
   w->depth = ++walks;
+  dl_walk_task = (dl_task){++n_tasks, w->inputs != NULL};
   dl_record_backward(true);
   dl_status st = walks < MAX_WALKS
                      ? run_all(w)
@@ -412,6 +416,7 @@ static dl_status walk_in_mode(walk *w) {
   if (st == DL_OK) st = check_used(w);
   leave(w);
   walks--;
+  dl_walk_task = outer;
   dl_record_backward(false);
   dl_mode = (mode & ~(unsigned)DL_MODE_RECORD) | (dl_mode & DL_MODE_RECORD);
   return st;

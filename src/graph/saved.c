@@ -33,6 +33,15 @@ static dl_status inference_error(void) {
       "`torch.inference_mode()`.");
 }
 
+static dl_status pack_changed_error(void) {
+  return dl_fail(
+      DL_RuntimeError, DL_E_AUTOGRAD,
+      "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack "
+      "hook cannot be modified by in-place operations as this can lead to unexpected side-effects. "
+      "Please open an issue if you need to perform in-place operations on the input to a pack "
+      "hook.");
+}
+
 dl_status dl_saved_set(dl_node *n, dl_saved *s, dl_tensor *t, bool is_output, uint32_t nr) {
   *s = (dl_saved){.is_output = is_output, .out_nr = (uint8_t)nr};
   if (!t) return DL_OK;
@@ -47,6 +56,7 @@ dl_status dl_saved_set(dl_node *n, dl_saved *s, dl_tensor *t, bool is_output, ui
     if (st != DL_OK) return st;
     s->packed = 1;
     s->slot = slot;
+    if (*t->ver != s->version) return pack_changed_error();
     return DL_OK;
   }
   if (is_output) {
@@ -135,10 +145,38 @@ static dl_status unpack_hooked(dl_saved *s, dl_tensor **out) {
   return dl_host.unpack((int)s->slot, out);
 }
 
+/* The edge of the input that is kept in s, or NULL. */
+static const dl_edge *edge_of(const dl_node *n, const dl_saved *s) {
+  if (n->kind != DL_NODE_OP) return NULL;
+  uint32_t at = (uint32_t)(s - dl_node_saved(n)), mask = dl_ops[n->op].save & 0xffff;
+  for (uint32_t k = 0; k < n->n_edges && mask >> k; k++) {
+    if (!(mask >> k & 1)) continue;
+    if (at-- == 0) return &n->edges[k];
+  }
+  return NULL;
+}
+
+/* What hooks gave back in the graph again, for a gradient of the gradient. Takes *t over. */
+static dl_status rejoin(dl_node *n, const dl_saved *s, dl_tensor **t) {
+  const dl_edge *e = s->is_output ? NULL : edge_of(n, s);
+  dl_tensor *plain = *t;
+  *t = NULL;
+  dl_status st = DL_OK;
+  if (s->is_output) st = with_history(n, s, plain, t);
+  else if (!e || !e->node || plain->requires_grad) *t = dl_tensor_retain(plain);
+  else if (e->node->kind == DL_NODE_ACCUM) *t = dl_tensor_retain(e->node->ext->variable);
+  else if ((st = dl_tensor_alias(plain, true, t)) == DL_OK) dl_node_attach(e->node, *t, e->nr);
+  dl_tensor_release(plain);
+  return st;
+}
+
 dl_status dl_saved_unpack(dl_node *n, dl_saved *s, dl_tensor **out) {
   *out = NULL;
   DL_TRY(check(n, s));
-  if (s->packed) return unpack_hooked(s, out);
+  if (s->packed) {
+    DL_TRY(unpack_hooked(s, out));
+    return dl_grad_enabled() ? rejoin(n, s, out) : DL_OK;
+  }
   if (s->is_output && s->t && dl_grad_enabled()) return with_history(n, s, s->t, out);
   *out = dl_tensor_retain(s->t);
   return DL_OK;
