@@ -16,7 +16,8 @@ local SCALES = {
 
 -- A value with its unit: 0.00025 "s" -> "250 us", 2048 "B" -> "2 KB", 3 -> "3"
 function M.text(v, unit)
-  if v - v ~= 0 then return tostring(v) end
+  if v ~= v then return "nan" end
+  if v - v ~= 0 then return v > 0 and "inf" or "-inf" end
   for _, scale in ipairs(SCALES[unit] or {}) do
     if math.abs(v) >= scale[1] then return string.format("%.4g %s", v / scale[1], scale[2]) end
   end

@@ -56,6 +56,15 @@ local function count(from, n)
   return x
 end
 
+-- Rows {name, value, place in a list or false}: as they stood, else the largest first and nan last.
+local function by_size(a, b)
+  if a[3] and b[3] then return a[3] < b[3] end
+  if a[3] or b[3] then return a[3] and true or false end
+  local x, y = a[2] == a[2] and a[2] or -math.huge, b[2] == b[2] and b[2] or -math.huge
+  if x ~= y then return x > y end
+  return a[1] < b[1]
+end
+
 -- {name = value, …}, the largest first, or {{name, value}, …}: a list of names and one of values.
 function M.named(v, fn)
   local rows, names, values = {}, {}, {}
@@ -64,12 +73,7 @@ function M.named(v, fn)
     rows[#rows + 1] = pair and {tostring(pair[1]), pair[2], key} or {tostring(key), value, false}
   end
   for i, row in ipairs(rows) do row[2] = number(row[2], fn, i) end
-  table.sort(rows, function(a, b)
-    if a[3] and b[3] then return a[3] < b[3] end
-    if a[3] or b[3] then return a[3] and true or false end
-    if a[2] ~= b[2] then return a[2] > b[2] end
-    return a[1] < b[1]
-  end)
+  table.sort(rows, by_size)
   for i, row in ipairs(rows) do names[i], values[i] = row[1], row[2] end
   return names, values
 end
