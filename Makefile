@@ -1,6 +1,7 @@
 # Makefile -- builds ./dlrepl; `make start` and `make test` do all the set-up.
 #
 #   make            build            make start    install what is missing, build, open the prompt
+#   make notebook   the same for notebooks: install the kernel for you, open JupyterLab
 #   make test       everything CI runs   make test-full   the long versions
 #   make asan       a build with ASan and UBSan in build-asan/
 #   make bench      ours beside PyTorch  make docs   make install PREFIX=/usr/local
@@ -78,7 +79,7 @@ endif
 # only when that does. (A target that calls make again leaves it to that make.)
 FLAGS   := $(strip $(CC) $(BASE) $(OPT) | $(KFLAGS) | $(LUA_CFLAGS) | $(LDSAN) $(LUA_LIBS))
 OBJECTS := $(sort $(ENGINE_O) $(FRONT_O))
-ifeq ($(filter clean start test test-full asan,$(MAKECMDGOALS)),)
+ifeq ($(filter clean start notebook test test-full asan,$(MAKECMDGOALS)),)
 $(shell mkdir -p $(BUILD))
 ifneq ($(FLAGS),$(strip $(file <$(BUILD)/flags)))
 $(file >$(BUILD)/flags,$(FLAGS))
@@ -138,6 +139,11 @@ test-full:
 	@sh .ci/build.sh $(MAKE) -j$(JOBS) all test-c-build
 	@$(MAKE) --no-print-directory check FULL=1
 
+notebook:
+	@sh .ci/setup.sh start
+	@sh .ci/build.sh $(MAKE) -j$(JOBS) all
+	@sh .ci/notebook.sh
+
 # ---- further targets -----------------------------------------------------------------------------
 # On a busy machine a terminal's answer can come too late for a test that waits for it: what failed
 # is asked once more, and said.
@@ -156,6 +162,7 @@ bench: $(BIN)
 docs: $(BIN)
 	mkdir -p docs/completion docs/annotations
 	./$(BIN) docs/make/all.lua docs
+	./$(BIN) docs/make/notebooks.lua jupyter/notebooks
 
 SHARE   := $(DESTDIR)$(PREFIX)/share/dlrepl
 MANDIR  := $(DESTDIR)$(PREFIX)/share/man/man1
@@ -182,4 +189,4 @@ check: $(TEST_SETS)
 clean:
 	rm -rf build build-* dlrepl
 
-.PHONY: all start test test-full test-cli check asan bench docs install clean
+.PHONY: all start notebook test test-full test-cli check asan bench docs install clean

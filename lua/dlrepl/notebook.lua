@@ -73,7 +73,7 @@ end
 local TAIL = [[
  "metadata": {
   "kernelspec": {
-   "display_name": "dlrepl",
+   "display_name": "dlrepl (PyTorch in Lua)",
    "language": "lua",
    "name": "dlrepl"
   },

@@ -21,6 +21,24 @@ for my $page (qw(ops.md dlrepl.1 completion/dlrepl.bash completion/_dlrepl
         or diag('run make docs and commit what it changes');
 }
 
+# A notebook that was run and saved has outputs; its cells must still be those of the lessons.
+mkdir "$dir/notebooks";
+$r = run({}, $DLREPL, 'docs/make/notebooks.lua', "$dir/notebooks");
+is($r->{status}, 0, 'the notebooks are made') or diag($r->{err});
+my $cells = write_file('cells.lua', <<'LUA');
+local json = require "dlrepl.json"
+for _, cell in ipairs(json.decode(io.open(arg[1]):read("a")).cells) do
+  print(cell.cell_type, table.concat(cell.source))
+end
+LUA
+for my $file (glob "$dir/notebooks/*.ipynb") {
+    my ($name) = $file =~ m{([^/]+)$};
+    my ($have, $want) = map { run({}, $DLREPL, $cells, $_)->{out} }
+        "jupyter/notebooks/$name", $file;
+    same_text($have, $want, "jupyter/notebooks/$name has the cells of the lessons")
+        or diag('run make docs and commit what it changes');
+}
+
 for my $page (qw(torch nn optim rest)) {
     my $code = "assert(loadfile('docs/annotations/$page.lua'))";
     is(run({}, $DLREPL, '-e', $code)->{status}, 0, "annotations/$page.lua is Lua");
