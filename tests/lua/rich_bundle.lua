@@ -162,7 +162,7 @@ t.is(size(shows(torch.rand(1, 10, 3))["image/png"]), {66, 220}, "in its proporti
 t.is(size(shows(torch.rand(3, 2000, 500))["image/png"]), {256, 1024}, "a large one is reduced")
 t.is(size(shows(torch.rand(10, 3, 32, 32))["image/png"]), {8 * 98 - 2, 2 * 98 - 2},
      "a batch is a grid, eight in a row")
-t.like(shows(torch.rand(100, 1, 8, 8))["text/plain"], "%(4 of 100 images%).*shows 64 of 100",
+t.like(shows(torch.rand(100, 1, 8, 8))["text/plain"], "%(1 of 100 images%).*shows 64 of 100",
        "a large batch says what is left out")
 t.is(shows(torch.zeros(4, 4))["image/png"] ~= nil, true, "one value everywhere")
 t.is(shows(torch.full({4, 4}, 0 / 0))["image/png"] ~= nil, true, "no finite value")

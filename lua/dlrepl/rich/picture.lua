@@ -15,7 +15,8 @@ local M = {}
 local MOST, ACROSS, GAP = 64, 8, 2      -- images of a batch, in a row, pixels between them
 local ALONE, TOGETHER = 224, 96         -- pixels a side that small images are enlarged to
 local LARGEST, LARGEST_OF_MANY = 1024, 256 -- pixels a side that large ones are reduced to
-local FEW = 4                           -- images of a batch that the text shows
+local FEW = 4                           -- images of a batch that the prompt shows in text
+local SMALL = 56                        -- columns of the text beside a picture, of one image
 
 -- ---- values to bytes --------------------------------------------------------------------------
 
@@ -117,9 +118,8 @@ end
 
 -- new(image, options): [h, w], [1 or 3, h, w] or a batch of those. Raises what plot.image raises.
 function M.new(image, options)
-  local list, n = M.texts(image, options)
-  local parts = {}
-  for i, p in ipairs(list) do parts[i] = tostring(p) end
+  local list, n = M.texts(image, options, 1)
+  local parts = {list[1] and list[1]:text(options and options.columns or SMALL)}
   if n > #list then parts[#parts + 1] = string.format("(%d of %d images)", #list, n) end
   return torch.no_grad(function()
     if type(image) == "table" then image = torch.tensor(image) end
