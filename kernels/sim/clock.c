@@ -163,6 +163,12 @@ int dl_sim_stream_wait(int dev, dl_stream s, dl_event *ev) {
 }
 
 /* ---- events ---- */
+static dl_event *events;
+
+void dl_sim_events_free(void) {
+  while (events) dl_sim_event_free(events);
+}
+
 int dl_sim_event_new(int dev, bool timing, dl_event **out) {
   dl_simdev *d;
   int e = dl_sim_enter(dev, &d);
@@ -174,10 +180,16 @@ int dl_sim_event_new(int dev, bool timing, dl_event **out) {
   }
   (*out)->dev = dev;
   (*out)->timing = timing;
+  (*out)->next = events;
+  (*out)->at_me = &events;
+  if (events) events->at_me = &(*out)->next;
+  events = *out;
   return DL_CU_OK;
 }
 
 int dl_sim_event_free(dl_event *e) {
+  *e->at_me = e->next;
+  if (e->next) e->next->at_me = e->at_me;
   free(e);
   return DL_CU_OK;
 }

@@ -178,6 +178,7 @@ static void free_queues(dl_simdev *d) {
 
 void dl_sim_close(void) {
   dl_sim_forget_copies(-1);
+  dl_sim_events_free();
   for (int i = 0; i < dl_sim.count; i++) {
     dl_sim_arena_free(&dl_sim.dev[i]);
     free_queues(&dl_sim.dev[i]);
@@ -221,6 +222,7 @@ static int reset(int dev) {
   for (int i = 0; i < d->nqueue; i++) {
     d->queue[i].tail = dl_sim.host_us;
     d->queue[i].count = 0;
+    d->queue[i].used = i == 0;
   }
   d->h2d_free = d->d2h_free = dl_sim.host_us;
   return DL_CU_OK;

@@ -39,12 +39,6 @@ static size_t span_bytes(const dl_view *v) {
   return (size_t)(last + 1) * dl_dtype_size((dl_dtype)v->dtype);
 }
 
-static bool one_element(const dl_view *v) {
-  for (int d = 0; d < v->ndim; d++)
-    if (v->stride[d] != 0 && v->size[d] != 1) return false;
-  return true;
-}
-
 static bool absent(const dl_view *v) {
   return v->dtype == DL_NODTYPE || v->numel == 0 || !v->data;
 }
@@ -58,24 +52,18 @@ static dl_view *view_at(dl_kcall *k, int i) {
 
 static void turn(dl_view *v) { v->data = (char *)((uintptr_t)v->data ^ DL_SIM_BIT); }
 
-/* Numbers that came with the call lie on the host: in[] views of one element may. */
-static bool is_number(const dl_kcall *k, int i, const dl_view *v) {
-  return i >= k->nout && i < k->nout + k->nin && !((uintptr_t)v->data & DL_SIM_BIT) &&
-         one_element(v);
+/* Numbers that came with the call lie on the host. */
+static bool is_number(const dl_kcall *k, int i) {
+  return i >= k->nout && i < k->nout + k->nin && k->numbers & 1u << (i - k->nout);
 }
 
-/* May the kernel use all that it names? Bit i of *numbers: view i is a number of the host's. */
-static int check(dl_simdev *d, dl_kcall *k, uint32_t *numbers) {
+/* May the kernel use all that it names? */
+static int check(dl_simdev *d, dl_kcall *k) {
   int n = k->nout + k->nin + k->nlist;
-  *numbers = 0;
   for (int i = 0; i < n; i++) {
     dl_view *v = view_at(k, i);
     char *host;
-    if (absent(v)) continue;
-    if (is_number(k, i, v)) {
-      *numbers |= 1u << i;
-      continue;
-    }
+    if (absent(v) || is_number(k, i)) continue;
     int e = dl_sim_reach(d, v->data, span_bytes(v), &host);
     if (e) return e;
   }
@@ -83,11 +71,11 @@ static int check(dl_simdev *d, dl_kcall *k, uint32_t *numbers) {
 }
 
 /* Device addresses into the host's, or back. */
-static void turn_all(dl_kcall *k, uint32_t numbers) {
+static void turn_all(dl_kcall *k) {
   int n = k->nout + k->nin + k->nlist;
   for (int i = 0; i < n; i++) {
     dl_view *v = view_at(k, i);
-    if (!absent(v) && !(i < 32 && numbers & 1u << i)) turn(v);
+    if (!absent(v) && !is_number(k, i)) turn(v);
   }
 }
 
@@ -211,16 +199,15 @@ static int settle(dl_simdev *d, double end) {
 }
 
 static int execute(dl_simdev *d, dl_kcall *k) {
-  uint32_t numbers;
-  int e = check(d, k, &numbers);
+  int e = check(d, k);
   if (e == DL_CU_ILLEGAL) {
     poison(d, DL_CU_ILLEGAL, "");
     return DL_CU_OK;
   }
   if (e || dl_sim.dry) return e;
-  turn_all(k, numbers);
+  turn_all(k);
   dl_status st = run(d, k);
-  turn_all(k, numbers);
+  turn_all(k);
   if (st == DL_OK) return DL_CU_OK;
   if (st != DL_E_INDEX) return DL_CU_RAISED;
   poison(d, DL_CU_ASSERT, dl_err.message);

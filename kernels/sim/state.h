@@ -71,10 +71,12 @@ typedef struct dl_simstate {
 extern dl_simstate dl_sim;
 
 struct dl_event {
+  dl_event *next, **at_me;       /* all events, so that closing frees those that nobody did */
   int dev;
   bool timing, recorded;
   double at;
 };
+void dl_sim_events_free(void);
 
 const dl_driver *dl_sim_driver(bool dry);
 double dl_card_value(const dl_card *c, const char *field);  /* NAN when unknown */

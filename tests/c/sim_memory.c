@@ -1,20 +1,9 @@
 /* sim_memory.c -- the simulated card's memory: capacity, addresses, budget, faults, launches */
 #include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "op/op.h"
-#include "sim/sim.h"
-#include "tap.h"
-
-static const dl_driver *drv;
-
-static bool open_sim(const char *card, int count, bool compute, int64_t memory) {
-  dl_sim_options o = {.count = count, .compute = compute, .memory = memory};
-  for (int i = 0; i < count; i++) o.card[i] = dl_card_find(card);
-  return dl_sim_open(&o, &drv) == DL_OK;
-}
+#include "sim_help.h"
 
 /* ---- memory ---- */
 static void capacity(void) {
