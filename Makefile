@@ -156,7 +156,8 @@ test-cli: $(BIN)
 asan:
 	@$(MAKE) --no-print-directory SAN=1 BUILD=build-asan BIN=build-asan/dlrepl all
 
-bench: $(BIN)
+bench: $(BIN) $(BUILD)/tests/c/sim_cases
+	@$(BUILD)/tests/c/sim_cases --table
 	python3 tests/bench/run.py
 
 docs: $(BIN)

@@ -55,11 +55,42 @@ void dl_sim_busy(dl_simdev *d, double start, double end) {
   d->busy_until = end;
 }
 
-int dl_sim_enqueue(dl_simdev *d, dl_stream s, double us, double *end) {
+/* Kernels of several streams run beside each other as far as the SMs go: from `start` on, the first
+ * moment when enough of them are idle. */
+static double sms_idle(dl_simdev *d, double start, double part) {
+  for (;;) {
+    double used = 0, next = 0;
+    for (int i = 0; i < d->nrunning; i++) {
+      if (d->running[i].end <= start) continue;
+      used += d->running[i].part;
+      if (next == 0 || d->running[i].end < next) next = d->running[i].end;
+    }
+    if (next == 0 || used + part <= 1.0 + 1e-9) return start;
+    start = next;
+  }
+}
+
+static void keep_running(dl_simdev *d, double end, double part) {
+  int n = 0, first = 0;
+  for (int i = 0; i < d->nrunning; i++)
+    if (d->running[i].end > dl_sim.host_us) d->running[n++] = d->running[i];
+  for (int i = 1; i < n; i++)
+    if (d->running[i].end < d->running[first].end) first = i;
+  d->nrunning = n < DL_SIM_RUNNING ? n + 1 : n;
+  int at = n < DL_SIM_RUNNING ? n : first;
+  d->running[at].end = end;
+  d->running[at].part = part;
+}
+
+int dl_sim_enqueue(dl_simdev *d, dl_stream s, double us, double part, double *end) {
   dl_queue *q;
   int e = dl_sim_queue_of(d, s, &q);
   if (e) return e;
   double start = later(dl_sim.host_us + d->rate.launch_delay, q->tail);
+  if (d->streams > 1) {
+    start = sms_idle(d, start, part);
+    keep_running(d, start + us, part);
+  }
   q->tail = start + us;
   *end = q->tail;
   press_back(d, q, start);
@@ -101,6 +132,7 @@ int dl_sim_stream_new(int dev, int priority, dl_stream *out) {
   if (e) return e;
   while (i < d->nqueue && d->queue[i].used) i++;
   if (i == d->nqueue && (e = grow(d)) != 0) return e;
+  d->streams++;
   d->queue[i] = (dl_queue){.used = true, .tail = dl_sim.host_us, .start = d->queue[i].start};
   *out = i;
   return DL_CU_OK;
@@ -113,6 +145,7 @@ int dl_sim_stream_free(int dev, dl_stream s) {
   if (!e) e = s == 0 ? DL_CU_INVALID_VALUE : dl_sim_queue_of(d, s, &q);
   if (e) return e;
   q->used = false;
+  d->streams--;
   return DL_CU_OK;
 }
 

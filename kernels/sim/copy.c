@@ -146,7 +146,7 @@ static int device_copy(const dl_copy *c, dl_stream s) {
   if (e) return e == DL_CU_ILLEGAL ? DL_CU_INVALID_VALUE : e;
   double us = device_us(to, from, c->nbytes);
   dl_sim.host_us += from->rate.copy_host;
-  e = dl_sim_enqueue(from, s, us, &end);
+  e = dl_sim_enqueue(from, s, us, 0, &end);
   if (e) return e;
   from->report.copies++;
   from->report.copy_us += us;
@@ -168,7 +168,7 @@ int dl_sim_fill(int dev, void *p, int byte, size_t n, dl_stream s) {
   if (e) return e == DL_CU_ILLEGAL ? DL_CU_INVALID_VALUE : e;
   dl_sim.host_us += d->rate.op_host;
   e = dl_sim_enqueue(d, s, d->rate.kernel_start + (double)n / (d->rate.bw * d->rate.memory_share),
-                     &end);
+                     1, &end);
   if (e) return e;
   d->report.kernels++;
   d->report.bytes += (double)n;

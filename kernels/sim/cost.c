@@ -3,10 +3,13 @@
  * For launch.c and for predictions. FLOPs and bytes come from the call's views and the COST column
  * of ops.def; the rates from the card's figures. Fixed part + the slower of arithmetic and memory.
  *
- * INVARIANT  Longer arrays never take less time; no path needs a number that the card lacks.
+ * INVARIANT  Longer arrays never take less time; no path needs a number that the card lacks. Only
+ *            sums, products, quotients and square roots: the same everywhere.
  * SOURCE     The three-parameter roofline fitted on microsoft/vidur's measurements (cards.def);
  *            alignment factors from published throughput of SwiGLU widths on one H100. */
 #include "state.h"
+
+#include <math.h>
 
 enum { COST_ELEM, COST_REDUCE, COST_MM, COST_CONV, COST_COPY, COST_NONE };
 enum { KIND_POINTWISE, KIND_REDUCE, KIND_KERNEL, KIND_KERNELC, KIND_UPDATE, KIND_FACTORY,
@@ -24,6 +27,11 @@ static const struct { uint8_t kind, cost; } rows[DL_OP_COUNT] = {
 #define BAND_ROWS 0.30
 #define BAND_CONV 0.30
 #define BAND_START 1.00 /* more than half is fixed overhead */
+
+/* gemm_share was fitted on shapes that lose some of their last wave too, so only waves that are
+ * emptier than this cost more; sums that are split over SMs cost a little for adding up. */
+#define WAVE_SHARE 0.85
+#define SPLIT_SHARE 0.95
 
 static double more(double a, double b) { return a > b ? a : b; }
 static double less(double a, double b) { return a < b ? a : b; }
@@ -71,23 +79,46 @@ static bool on_tensor_cores(const dl_rates *r, uint8_t dtype, bool tf32) {
 
 static double alignment(int64_t n) { return n % 32 == 0 ? 1.0 : n % 8 == 0 ? 0.9 : 0.68; }
 
-/* The share of the SMs that work, over the whole product, with the better of a few tile shapes. */
-static double waves(const dl_rates *r, double batch, int64_t m, int64_t n) {
+/* batch products of (m,k) x (k,n) */
+typedef struct shape { int64_t batch, m, n, k; } shape;
+
+/* Of the SMs, by tiles of 128 x 128. */
+static double part_of(double sms, shape s) {
+  double tiles = (double)s.batch * (double)((s.m + 127) / 128) * (double)((s.n + 127) / 128);
+  return less(1, tiles / sms);
+}
+
+static double waves_of(double sms, shape s) {
   static const struct { int m, n; double share; } tile[] = {
       {256, 128, 1.0}, {128, 256, 1.0}, {128, 128, 0.97}, {128, 64, 0.86}, {64, 64, 0.72}};
   double best = 0;
   for (size_t i = 0; i < sizeof tile / sizeof *tile; i++) {
-    double rows_ = (double)((m + tile[i].m - 1) / tile[i].m);
-    double cols = (double)((n + tile[i].n - 1) / tile[i].n);
-    double tiles = batch * rows_ * cols, wave = (double)(int64_t)((tiles + r->sms - 1) / r->sms);
-    double filled = (double)m * (double)n / (rows_ * tile[i].m * cols * tile[i].n);
-    best = more(best, tile[i].share * filled * tiles / (wave * r->sms));
+    int64_t down = (s.m + tile[i].m - 1) / tile[i].m, along = (s.n + tile[i].n - 1) / tile[i].n;
+    double whole = (double)down * tile[i].m * (double)along * tile[i].n;
+    double filled = (double)s.m * (double)s.n / whole * tile[i].share;
+    for (int split = 1; split == 1 || (split <= 8 && s.k / split >= 256); split *= 2) {
+      double tiles = (double)s.batch * (double)down * (double)along * split;
+      double wave = (double)(int64_t)((tiles + sms - 1) / sms);
+      best = more(best, filled * (split > 1 ? SPLIT_SHARE : 1) * tiles / (wave * sms));
+    }
   }
   return best;
 }
 
-/* batch products of (m,k) x (k,n) */
-typedef struct shape { double batch; int64_t m, n, k; } shape;
+/* The share of the SMs' time that is used when tiles run in waves, with the best of a few tile
+ * shapes and splits of the sums. Shapes repeat from step to step, so the last ones are kept. */
+static double waves(double sms, shape s) {
+  static struct { double sms; shape s; double share; } kept[256];
+  uint64_t h = (uint64_t)s.m * 0x9e3779b97f4a7c15u + (uint64_t)s.n * 0xc2b2ae3d27d4eb4fu +
+               (uint64_t)s.k * 0x165667b19e3779f9u + (uint64_t)s.batch;
+  int at = (int)(h >> 56);
+  shape *o = &kept[at].s;
+  if (kept[at].sms == sms && o->m == s.m && o->n == s.n && o->k == s.k && o->batch == s.batch)
+    return kept[at].share;
+  kept[at].sms = sms;
+  kept[at].s = s;
+  return kept[at].share = waves_of(sms, s);
+}
 
 static shape product_of(const dl_kcall *k) {
   const dl_view *a = &k->in[0], *o = &k->out[0];
@@ -96,21 +127,27 @@ static shape product_of(const dl_kcall *k) {
   if (a->ndim > 0) s.k = a->size[a->ndim - 1];
   if (a->ndim > 1) s.m = a->size[a->ndim - 2];
   if (o->ndim > 1) s.n = o->size[o->ndim - 1];
-  if (a->ndim > 2) s.batch = (double)a->size[0];
+  if (a->ndim > 2) s.batch = a->size[0];
   return s;
+}
+
+/* Arithmetic and memory overlap, but not wholly where both take long: the 4-norm of the two. */
+static double overlapped(double a, double b) {
+  double top = more(a, b), r = top > 0 ? less(a, b) / top : 0;
+  return top * sqrt(sqrt(1 + r * r * r * r));
 }
 
 static dl_sim_time gemm(const dl_rates *r, const dl_kcall *k) {
   shape s = product_of(k);
   uint8_t dtype = k->out[0].dtype;
   bool tf32 = dl_sim.tf32_matmul && s.n > 1 && s.m > 1;
-  dl_sim_time t = {.bytes = call_bytes(k), .band = BAND_GEMM};
-  t.flops = 2 * s.batch * (double)s.m * (double)s.n * (double)s.k;
+  dl_sim_time t = {.bytes = call_bytes(k), .band = BAND_GEMM, .part = part_of(r->sms, s)};
+  t.flops = 2 * (double)s.batch * (double)s.m * (double)s.n * (double)s.k;
   double speed = product_peak(r, dtype, tf32) * r->gemm_share;
   if (on_tensor_cores(r, dtype, tf32)) speed *= less(alignment(s.n), alignment(s.k));
-  double wave = waves(r, s.batch, s.m, s.n);
-  double work = wave > 0 ? more(t.flops / speed, 0.9 * t.flops / (speed * more(wave, 0.02))) : 0;
-  t.us = more(work, memory_us(r, t.bytes, r->memory_share)) + r->gemm_start;
+  double share = t.flops > 0 ? less(1, waves(r->sms, s) / WAVE_SHARE) : 1;
+  t.us = overlapped(t.flops / (speed * share), memory_us(r, t.bytes, r->memory_share)) +
+         r->gemm_start;
   return t;
 }
 
@@ -119,7 +156,8 @@ static dl_sim_time conv(const dl_rates *r, const dl_kcall *k) {
   const dl_view *weight = k->op == DL_OP_conv_grad_weight ? &k->out[0] : &k->in[1];
   const dl_view *image = k->op == DL_OP_convolution ? &k->out[0] : &k->in[0];
   uint8_t dtype = k->out[0].dtype;
-  dl_sim_time t = {.bytes = call_bytes(k), .band = BAND_CONV, .flops = 2 * (double)image->numel};
+  dl_sim_time t = {
+      .bytes = call_bytes(k), .band = BAND_CONV, .part = 1, .flops = 2 * (double)image->numel};
   for (int d = 1; d < weight->ndim; d++) t.flops *= (double)weight->size[d];
   double speed = product_peak(r, dtype, dl_sim.tf32_conv) * r->conv_share;
   t.us = t.flops / speed + memory_us(r, t.bytes, r->memory_share) + r->gemm_start;
@@ -127,9 +165,16 @@ static dl_sim_time conv(const dl_rates *r, const dl_kcall *k) {
 }
 
 /* ---- everything else ---- */
+/* 4 elements a thread, 2048 threads an SM. */
+static double part_of_elements(const dl_rates *r, const dl_kcall *k) {
+  double n = k->nout ? (double)k->out[0].numel : 0;
+  if (k->nin && (double)k->in[0].numel > n) n = (double)k->in[0].numel;
+  return less(1, n / (8192 * r->sms));
+}
+
 static dl_sim_time rows_(const dl_rates *r, const dl_kcall *k) {
   bool whole = rows[k->op].kind == KIND_REDUCE;
-  dl_sim_time t = {.bytes = call_bytes(k), .band = BAND_ROWS};
+  dl_sim_time t = {.bytes = call_bytes(k), .band = BAND_ROWS, .part = part_of_elements(r, k)};
   t.flops = k->nin ? (double)k->in[0].numel : 0;
   t.us = memory_us(r, t.bytes, whole ? r->reduce_share : r->row_share) + r->kernel_start;
   if (whole && k->out[0].numel == 1 && t.flops > 4096) t.us += r->kernel_start;
@@ -137,7 +182,7 @@ static dl_sim_time rows_(const dl_rates *r, const dl_kcall *k) {
 }
 
 static dl_sim_time elementwise(const dl_rates *r, const dl_kcall *k) {
-  dl_sim_time t = {.bytes = call_bytes(k), .band = BAND_ELEM};
+  dl_sim_time t = {.bytes = call_bytes(k), .band = BAND_ELEM, .part = part_of_elements(r, k)};
   if (rows[k->op].cost == COST_ELEM && k->nout) t.flops = (double)k->out[0].numel;
   t.us = memory_us(r, t.bytes, r->memory_share) + r->kernel_start;
   return t;
@@ -150,7 +195,7 @@ dl_sim_time dl_sim_price(const dl_rates *r, const dl_kcall *k) {
     case COST_MM: t = gemm(r, k); start = r->gemm_start; break;
     case COST_CONV: t = conv(r, k); start = r->gemm_start; break;
     case COST_REDUCE: t = rows_(r, k); break;
-    case COST_NONE: return (dl_sim_time){0, 0, 0, 0};
+    case COST_NONE: return (dl_sim_time){0};
     default: t = elementwise(r, k);
   }
   if (start > t.us / 2) t.band = BAND_START;
@@ -158,7 +203,7 @@ dl_sim_time dl_sim_price(const dl_rates *r, const dl_kcall *k) {
 }
 
 dl_sim_time dl_sim_copy_time(const dl_rates *r, const dl_view *to, const dl_view *from) {
-  dl_sim_time t = {.bytes = view_bytes(to) + view_bytes(from), .band = BAND_ELEM};
+  dl_sim_time t = {.bytes = view_bytes(to) + view_bytes(from), .band = BAND_ELEM, .part = 1};
   t.us = memory_us(r, t.bytes, r->memory_share) + r->kernel_start;
   if (r->kernel_start > t.us / 2) t.band = BAND_START;
   return t;

@@ -217,7 +217,8 @@ static int reset(int dev) {
   dl_simdev *d = &dl_sim.dev[dev];
   dl_sim_forget_copies(dev);
   dl_sim_arena_clear(d);
-  d->error = d->pending = 0;
+  d->error = d->pending = d->nrunning = 0;
+  d->streams = 1;
   d->why[0] = '\0';
   for (int i = 0; i < d->nqueue; i++) {
     d->queue[i].tail = dl_sim.host_us;

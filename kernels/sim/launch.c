@@ -222,7 +222,7 @@ int dl_sim_launch(int dev, dl_stream s, dl_kcall *k) {
   if (e) return e;
   dl_sim_time t = dl_sim_price(&d->rate, k);
   dl_sim.host_us += d->rate.op_host;
-  e = dl_sim_enqueue(d, s, t.us, &end);
+  e = dl_sim_enqueue(d, s, t.us, t.part, &end);
   if (e) return e;
   count(d, t);
   d->report.peak_us += dl_sim_peak_us(&d->rate, k, t.flops);
@@ -239,7 +239,7 @@ int dl_sim_copy_view(int dev, dl_stream s, const void *dst_view, const void *src
   if (e) return e;
   dl_sim_time t = dl_sim_copy_time(&d->rate, &to, &from);
   dl_sim.host_us += d->rate.op_host;
-  e = dl_sim_enqueue(d, s, t.us, &end);
+  e = dl_sim_enqueue(d, s, t.us, t.part, &end);
   if (e) return e;
   count(d, t);
   if (d->pending || to.numel == 0) return settle(d, end);

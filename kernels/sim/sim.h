@@ -63,9 +63,30 @@ typedef struct dl_sim_report {
 } dl_sim_report;
 int dl_sim_look(int dev, dl_sim_report *out);        /* a CUDA error number */
 
+/* A data loader in virtual time. Set the first group, start, then ask for batch after batch: the
+ * answer is when the consumer, at `now`, has it. Microseconds. */
+enum { DL_SIM_WORKERS = 64, DL_SIM_TAKEN = 256 };
+typedef struct dl_sim_feed {
+  int workers;                   /* 0: the consumer loads */
+  int prefetch;                  /* batches in hand a worker; 0: 2 */
+  int64_t items;                 /* of a batch */
+  double item_us, pin_us;        /* of an item; of pinning a batch */
+  double start_us;               /* until the workers are there */
+  double free_at[DL_SIM_WORKERS], taken[DL_SIM_TAKEN], pin_free;
+  int64_t batch;
+} dl_sim_feed;
+#define DL_SIM_WORKERS_START 310000.0 /* us, fitted on the published sweep (docs) */
+void dl_sim_feed_start(dl_sim_feed *f, double now);
+double dl_sim_feed_next(dl_sim_feed *f, double now);
+/* The whole run: so many batches, each followed by a step of step_us. */
+double dl_sim_loader_us(const dl_sim_feed *f, int64_t batches, double step_us);
+
 /* What the clock says of an op, for tables and predictions: FLOPs, bytes moved, microseconds on the
  * device, and the band around it that is honest (0.15 = plus or minus 15 %). */
-typedef struct dl_sim_time { double flops, bytes, us, band; } dl_sim_time;
+typedef struct dl_sim_time {
+  double flops, bytes, us, band;
+  double part; /* of the SMs that it keeps busy: what is left runs other streams */
+} dl_sim_time;
 dl_sim_time dl_sim_cost(const dl_card *c, const struct dl_kcall *k);
 
 #endif

@@ -14,6 +14,7 @@
 #include "sim.h"
 
 #define DL_SIM_MAX 16
+#define DL_SIM_RUNNING 32        /* kernels of several streams that are looked at together */
 #define DL_SIM_BIT ((uintptr_t)1 << 62)
 #define DL_SIM_SHIFT 21
 #define DL_SIM_PAGE ((size_t)1 << DL_SIM_SHIFT)
@@ -51,6 +52,9 @@ typedef struct dl_simdev {
   int64_t bytes_used;            /* memory handed out, in whole pages */
   dl_queue *queue;
   int nqueue;
+  int streams;                   /* queues in use */
+  struct { double end, part; } running[DL_SIM_RUNNING]; /* kept with more than one stream */
+  int nrunning;
   double h2d_free, d2h_free;     /* copy engines */
   int error;                     /* the context's standing error */
   int pending;                   /* an error that the host has not met yet */
@@ -84,8 +88,8 @@ double dl_card_value(const dl_card *c, const char *field);  /* NAN when unknown 
 int dl_sim_enter(int dev, dl_simdev **out);
 /* The host waits until t; what arrived by then is delivered, a pending error becomes standing. */
 int dl_sim_wait(dl_simdev *d, double t);
-/* Put work of us microseconds on a queue; NULL when there is no such stream. Gives its end. */
-int dl_sim_enqueue(dl_simdev *d, dl_stream s, double us, double *end);
+/* Put work of us microseconds on a queue, for a part of the SMs. Gives its end. */
+int dl_sim_enqueue(dl_simdev *d, dl_stream s, double us, double part, double *end);
 int dl_sim_queue_of(dl_simdev *d, dl_stream s, dl_queue **out);
 double dl_sim_all_done(const dl_simdev *d);   /* when the device is idle */
 void dl_sim_busy(dl_simdev *d, double start, double end);

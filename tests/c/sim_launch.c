@@ -33,7 +33,8 @@ static void numbers(void) {
 
 static float half_of(uint16_t bits) { return dl_half_to_f32((dl_half){bits}); }
 
-/* mm, native_layer_norm and friends see float32; what is stored is rounded to the result's dtype. */
+/* mm, native_layer_norm and friends see float32; what is stored is rounded to the result's dtype.
+ */
 static void low_precision(void) {
   uint16_t ones[64], out[4];
   array a, b, c;
