@@ -156,9 +156,13 @@ static void run_quietly(const char *text, size_t len, dl_outcome *o) {
   unhush(saved);
 }
 
+/* As a line at the prompt; its values are lines of the lesson's own text, paged by nobody. */
 static void run_aloud(const char *text, size_t len, dl_outcome *o) {
+  void (*page)(const char *, size_t) = dl_session_print;
   dl_session_line(text, len, "=stdin", o);
+  dl_session_print = NULL;
   if (o->how == DL_ENDED_OK && o->n > 0) dl_session_show(o->n, dl_term_columns(), o);
+  dl_session_print = page;
   dl_session_report(o);
 }
 

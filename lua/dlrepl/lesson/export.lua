@@ -13,6 +13,11 @@ local M = {}
 
 local function code_block(code) return "```lua\n" .. code:gsub("%s+$", "") .. "\n```" end
 
+-- What :lesson opens it by: its id, or its path where it lies elsewhere.
+local function name_of(lesson)
+  return lesson.dir == format.folder() and lesson.id or lesson.path
+end
+
 -- Four blanks begin code in a lesson's text, as in Markdown, so a body is Markdown as it stands.
 local cells = {}
 
@@ -20,7 +25,7 @@ function cells.text(_, step, add) add("markdown", step.body) end
 
 function cells.run(lesson, step, add)
   add("markdown", code_block(step.code))
-  add("code", ":lesson " .. lesson.id .. " " .. step.id)
+  add("code", ":lesson " .. name_of(lesson) .. " " .. step.id)
 end
 
 local function list(options)
@@ -64,7 +69,7 @@ function M.cells(lesson)
   local goals = {}
   for i, g in ipairs(lesson.goals) do goals[i] = "- " .. g end
   add("markdown", "# " .. lesson.id .. "  " .. lesson.title .. "\n\n" .. table.concat(goals, "\n"))
-  add("code", ":lesson " .. lesson.id)
+  add("code", ":lesson " .. name_of(lesson))
   for _, step in ipairs(lesson.steps) do
     if step.title then add("markdown", "## " .. step.title) end
     cells[step.kind](lesson, step, add)

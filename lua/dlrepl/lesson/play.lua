@@ -50,12 +50,15 @@ function M.run_code(code, quiet, done)
   if #list == 0 and done then P.queue[#P.queue + 1] = {code = "", quiet = true, done = done} end
 end
 
+-- Run a cell's code in the session, as a cell of its own would be.
+function M.run_cell(code, done) P.queue[#P.queue + 1] = {code = code, cell = true, done = done} end
+
 -- The next text for the session, and whether quietly; nil when there is none.
 function M.pump()
   local item = table.remove(P.queue, 1)
   P.running = item
   if not item then return nil end
-  if not item.quiet then front.echo(item.code) end
+  if not item.quiet and not item.cell then front.echo(item.code) end
   return item.code, item.quiet
 end
 
