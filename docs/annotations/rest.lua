@@ -1275,6 +1275,90 @@ function torch.ByteTensor(size, ...) end
 ---@return torch.Tensor
 function torch.BoolTensor(size, ...) end
 
+---every figure of the allocator by a key such as "allocated_bytes.all.peak", in order; no GPU, no keys
+---@param device? torch.device|string|nil
+---@param keywords? {device?: torch.device|string|nil}
+---@return table
+function torch.cuda.memory_stats(device, keywords) end
+
+---the same, table in table
+---@param device? torch.device|string|nil
+---@param keywords? {device?: torch.device|string|nil}
+---@return table
+function torch.cuda.memory_stats_as_nested_dict(device, keywords) end
+
+---the figures as a table to print
+---@param device? torch.device|string|nil
+---@param abbreviated? boolean
+---@param keywords? {device?: torch.device|string|nil, abbreviated?: boolean}
+---@return string
+function torch.cuda.memory_summary(device, abbreviated, keywords) end
+
+---the segments taken from the GPU with their blocks, by address
+---@return table
+function torch.cuda.memory_snapshot() end
+
+---free bytes of the GPU and all of it, other programs counted
+---@param device? torch.device|string|nil
+---@param keywords? {device?: torch.device|string|nil}
+---@return integer
+---@return integer
+function torch.cuda.mem_get_info(device, keywords) end
+
+---peaks begin anew at what lives now
+---@param device? torch.device|string|nil
+---@param keywords? {device?: torch.device|string|nil}
+function torch.cuda.reset_peak_memory_stats(device, keywords) end
+
+---what was counted since the start (allocated, freed, retries, OOMs) begins anew
+---@param device? torch.device|string|nil
+---@param keywords? {device?: torch.device|string|nil}
+function torch.cuda.reset_accumulated_memory_stats(device, keywords) end
+
+---never take more than this share of the GPU's memory
+---@param fraction number|table
+---@param device? torch.device|string|nil
+---@param keywords? {fraction?: number, device?: torch.device|string|nil}
+function torch.cuda.set_per_process_memory_fraction(fraction, device, keywords) end
+
+---that share, 1.0 at first
+---@param device? torch.device|string|nil
+---@param keywords? {device?: torch.device|string|nil}
+---@return number
+function torch.cuda.get_per_process_memory_fraction(device, keywords) end
+
+---always "native"
+---@return string
+function torch.cuda.get_allocator_backend() end
+
+---an old name of memory_reserved
+---@param device? torch.device|string|nil
+---@param keywords? {device?: torch.device|string|nil}
+---@return integer
+function torch.cuda.memory_cached(device, keywords) end
+
+---an old name of max_memory_reserved
+---@param device? torch.device|string|nil
+---@param keywords? {device?: torch.device|string|nil}
+---@return integer
+function torch.cuda.max_memory_cached(device, keywords) end
+
+---an old name of reset_peak_memory_stats
+---@param device? torch.device|string|nil
+---@param keywords? {device?: torch.device|string|nil}
+function torch.cuda.reset_max_memory_allocated(device, keywords) end
+
+---an old name of reset_peak_memory_stats
+---@param device? torch.device|string|nil
+---@param keywords? {device?: torch.device|string|nil}
+function torch.cuda.reset_max_memory_cached(device, keywords) end
+
+---collect garbage before every allocation on a GPU, so that figures and peaks hold none; was it on?
+---@param on? boolean|nil
+---@param keywords? {on?: boolean|nil}
+---@return boolean
+function dlrepl.exact_memory(on, keywords) end
+
 ---a slice for an index, as Python's a:b:step
 ---@param start? integer|nil
 ---@param stop? integer|nil

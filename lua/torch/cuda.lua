@@ -107,4 +107,10 @@ end
 
 function M.get_sync_debug_mode() return cuda._sync_debug() end
 
+-- ---- memory --------------------------------------------------------------------------------
+M.memory = require "torch.cuda.memory"
+for name, fn in pairs(M.memory) do
+  if name:sub(1, 1) ~= "_" then M[name] = fn end
+end
+
 return M

@@ -155,6 +155,9 @@ extern lua_State *dl_lua;
 void dl_pace_slow(lua_State *L);
 #define DL_PACE_BYTES (128 << 10) /* bytes of results: what dies before the next step stays in L2 */
 extern int64_t dl_pace_boxes, dl_pace_bytes;
+/* Everything that Lua holds no more is given back; false where that cannot be now. For whoever
+ * reads or reports memory, also in the middle of an op. */
+bool dl_collect(void);
 extern bool dl_pace_always;      /* tests: a full collection before every op */
 static inline void dl_pace(lua_State *L) {
   dl_lua = L;
@@ -190,6 +193,10 @@ void dl_print_open(lua_State *L, int torch, int meta);
 void dl_np_open(lua_State *L, int torch, int methods);
 void dl_names_open(lua_State *L, int torch, int f, int dlrepl);  /* globals and lazy modules */
 void dl_cuda_open(lua_State *L, int cuda, int methods, int dlrepl);
+void dl_cudamem_open(lua_State *L, int cuda, int dlrepl);       /* memory figures */
+/* Lines remembered with tensors on devices; the front end tells which chunks are dlrepl's own. */
+void dl_where_open(void);
+extern bool (*dl_own_source)(const char *source);
 /* nil, None, 1, "cuda:1" or a device: the ordinal of a GPU that is there; raises. */
 int dl_check_gpu(lua_State *L, int i, const char *fn);
 void dl_inplace_view_open(lua_State *L, int methods);
@@ -221,7 +228,7 @@ void dl_push_body(lua_State *L, dl_tensor *t, int indent);
 /* hooks.c: Lua values that engine objects own through one number */
 int dl_slot_new(lua_State *L);                           /* pops the value */
 void dl_slot_push(lua_State *L, int slot);
-void dl_slot_drain(lua_State *L);
+bool dl_slot_drain(lua_State *L);                        /* true if there were any */
 void dl_push_node(lua_State *L, dl_node *n);
 void dl_set_funcs(lua_State *L, int tbl, const luaL_Reg *r);
 

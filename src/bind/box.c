@@ -147,16 +147,23 @@ void dl_pace_slow(lua_State *L) {
   else lua_gc(L, LUA_GCSTEP, 0);
 }
 
-/* The engine is short of memory: finalizers of dead boxes give theirs back. */
-static bool reclaim(void) {
-  if (dl_lua == NULL || reclaiming) return false;
+/* What a graph node held in Lua is garbage only once the node is gone: hence the second round. */
+bool dl_collect(void) {
+  lua_State *L = dl_lua;
+  if (L == NULL || reclaiming || !lua_checkstack(L, 4)) return false;
   reclaiming = true;
-  int64_t before = dl_mem.live_bytes;
   dl_pace_boxes = -1;                     /* an op in a finalizer is seen, and refused */
-  full_collect(dl_lua);
+  full_collect(L);
+  if (dl_slot_drain(L)) full_collect(L);
   dl_pace_boxes = 0;
   reclaiming = false;
-  return dl_mem.live_bytes < before;
+  return true;
+}
+
+/* The engine is short of memory: finalizers of dead boxes give theirs back. */
+static bool reclaim(void) {
+  int64_t before = dl_mem.live_bytes;
+  return dl_collect() && dl_mem.live_bytes < before;
 }
 
 void dl_pace_open(lua_State *L) {

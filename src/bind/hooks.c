@@ -44,11 +44,12 @@ static void slot_release(int slot) {
   dl_pace_boxes = 0;                      /* the next op drains the queue */
 }
 
-void dl_slot_drain(lua_State *L) {
-  if (n_dropped == 0) return;
+bool dl_slot_drain(lua_State *L) {
+  if (n_dropped == 0) return false;
   lua_rawgetp(L, LUA_REGISTRYINDEX, &slots_key);
   while (n_dropped > 0) luaL_unref(L, -1, dropped[--n_dropped]);
   lua_pop(L, 1);
+  return true;
 }
 
 dl_status dl_protected(lua_CFunction fn, void *ud) {

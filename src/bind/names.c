@@ -236,6 +236,8 @@ static void open_devices(lua_State *L, int torch, int methods, int dlrepl) {
   lua_newtable(L);
   int cuda = lua_gettop(L);
   dl_cuda_open(L, cuda, methods, dlrepl);
+  dl_cudamem_open(L, cuda, dlrepl);
+  dl_where_open();
   set_loader(L, cuda, "torch.cuda", l_fill);
   lua_setfield(L, torch, "cuda");
 }

@@ -95,10 +95,18 @@ dl_status dl_gpu_error(int code) {
 }
 
 /* ---- the driver ------------------------------------------------------------------------------ */
+/* Tensors that still live keep their chunks, which lead nowhere then. */
+static void drop_pool(int dev) {
+  dl_pool_abandon(pools[dev]);
+  dl_pool_delete(pools[dev]);
+  pools[dev] = NULL;
+}
+
 dl_status dl_gpu_open(const dl_driver *drv, dl_devtype type) {
   if (dl_gpu) dl_gpu_close();
   int n = drv->device_count();
   if (n <= 0) return dl_fail(DL_RuntimeError, DL_E_DEVICE, "No CUDA GPUs are available");
+  DL_TRY(dl_pool_conf_env());
   dl_gpu = drv;
   dl_gpu_type = (uint8_t)type;
   dl_gpu_epoch++;
@@ -109,8 +117,7 @@ dl_status dl_gpu_open(const dl_driver *drv, dl_devtype type) {
 
 void dl_gpu_close(void) {
   for (int d = 0; d < DL_GPU_MAX; d++) {
-    if (pools[d]) dl_pool_abandon(pools[d]);
-    pools[d] = NULL;
+    if (pools[d]) drop_pool(d);
   }
   dl_gpu = NULL;
   dl_gpu_epoch++;
@@ -171,8 +178,7 @@ dl_status dl_gpu_sync(int dev) {
 dl_status dl_gpu_reset(int dev) {
   if (!dl_gpu) return absent();
   if (dev < 0 || dev >= dl_gpu_count()) return dl_gpu_error(DL_CU_ORDINAL);
-  if (pools[dev]) dl_pool_abandon(pools[dev]);
-  pools[dev] = NULL;
+  if (pools[dev]) drop_pool(dev);
   streams[dev] = 0;
   dl_gpu_epoch++;
   return dl_gpu_error(dl_gpu->reset(dev));

@@ -15,6 +15,7 @@
 #include <string.h>
 
 bool (*dl_pool_collect)(bool last_resort);
+void (*dl_pool_pace)(dl_pool *p, int dev, int64_t bytes);
 void (*dl_pool_explain)(dl_pool *p, int dev, size_t n);
 int64_t dl_pool_refuse_at;
 
@@ -37,11 +38,6 @@ dl_status dl_pool_host_short(void) {
   dl_fail(DL_MemoryError, DL_E_OOM, "the host has no memory left to keep track of the GPU's");
   dl_note("%.1f MiB are in use on the host", (double)dl_mem.live_bytes / 1048576.0);
   return dl_err.kind;
-}
-
-dl_status dl_pool_driver_failed(int code) {
-  if (code == DL_CU_RAISED) return dl_err.kind;
-  return dl_fail(DL_AcceleratorError, DL_E_DEVICE, "CUDA error: %d", code);
 }
 
 /* A segment that is one chunk, without address yet; NULL when the host refuses. */
@@ -238,7 +234,7 @@ static dl_status find_slowly(dl_pool *p, dl_request *r, dl_chunk **out) {
     code = failed ? failed : grow(p, r, true, out);
   }
   if (code == DL_CU_OOM) return dl_pool_out_of_memory(p, r);
-  return code ? dl_pool_driver_failed(code) : DL_OK;
+  return dl_gpu_error(code);
 }
 
 /* ---- handing out -------------------- */
@@ -312,7 +308,7 @@ static dl_status alloc_direct(dl_pool *p, dl_request *r, dl_chunk **out) {
   int code = r->refused ? DL_CU_OOM : p->drv->mem_new(p->dev, (size_t)r->asked, &addr);
   if (code) {
     dl_segment_drop(p, seg);
-    return code == DL_CU_OOM ? dl_pool_out_of_memory(p, r) : dl_pool_driver_failed(code);
+    return code == DL_CU_OOM ? dl_pool_out_of_memory(p, r) : dl_gpu_error(code);
   }
   seg->direct = c->used = true;
   seg->addr = c->addr = addr;
@@ -325,10 +321,11 @@ dl_status dl_pool_alloc(dl_pool *p, size_t n, dl_stream s, dl_chunk **out) {
   if (n >= (size_t)1 << 60)
     return dl_fail(DL_OutOfMemoryError, DL_E_OOM,
                    "CUDA out of memory. Tried to allocate more than 1EB memory.");
+  int64_t bytes = round_size((int64_t)n);
+  if (dl_pool_pace) dl_pool_pace(p, p->dev, bytes);
   if (!p->spare && !(p->spare = dl_block_new(sizeof *p->spare))) return dl_pool_host_short();
   int code = p->waiting ? dl_pool_poll_events(p, false) : DL_CU_OK;
-  if (code) return dl_pool_driver_failed(code);
-  int64_t bytes = round_size((int64_t)n);
+  if (code) return dl_gpu_error(code);
   dl_request r = {.asked = (int64_t)n, .bytes = bytes, .segment = segment_size(bytes), .stream = s,
                   .part = bytes <= SMALL_SIZE ? DL_POOL_SMALL : DL_POOL_LARGE};
   if (dl_conf.no_caching) return alloc_direct(p, &r, out);

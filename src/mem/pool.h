@@ -42,6 +42,8 @@ extern dl_pool_conf dl_conf;
  * max_split_size_mb, roundup_power2_divisions and garbage_collection_threshold go back to their
  * defaults first and the others stay. NULL: all defaults. */
 dl_status dl_pool_conf_parse(const char *text);
+/* The same from the environment: PYTORCH_ALLOC_CONF or PYTORCH_CUDA_ALLOC_CONF, once a process. */
+dl_status dl_pool_conf_env(void);
 
 dl_pool *dl_pool_new(const dl_driver *drv, int dev);
 /* Forget all of it without asking the driver: after the device was reset. Chunks handed out stay
@@ -71,6 +73,8 @@ dl_status dl_pool_set_fraction(dl_pool *p, double fraction);
 double dl_pool_fraction(const dl_pool *p);
 /* Largest free block and free bytes inside segments, for telling fragmentation from size. */
 void dl_pool_free_space(dl_pool *p, int64_t *largest, int64_t *total);
+/* What this process could have of the device: reserved now and free, within the limit. */
+int64_t dl_pool_capacity(dl_pool *p);
 /* Walk segments and their blocks in address order (snapshot, plots). */
 typedef struct dl_pool_item {
   uint64_t segment, address;
@@ -84,6 +88,8 @@ void dl_pool_walk(dl_pool *p, void (*fn)(void *ctx, const dl_pool_item *it), voi
 /* Set by the binding: collect Lua's garbage before the driver is asked for a new segment
  * (last_resort false) or because it has no more (true). True if it ran: the pool looks again. */
 extern bool (*dl_pool_collect)(bool last_resort);
+/* Set by the binding: called before each request with the bytes it will take. May free chunks. */
+extern void (*dl_pool_pace)(dl_pool *p, int dev, int64_t bytes);
 /* Called with the failed request (bytes) once the error text stands in dl_err: adds notes. */
 extern void (*dl_pool_explain)(dl_pool *p, int dev, size_t n);
 /* Test hook: the n-th request from now that reaches the driver, with its retries, finds it out of

@@ -4,7 +4,7 @@
  * option is a row of a table: its key, how its value is read, where it goes.
  *
  * INVARIANT  dl_conf changes only when the whole text made sense.
- * MUST NOT   know the environment, tensors or Lua. */
+ * MUST NOT   know tensors or Lua. */
 #include "mem/pool_int.h"
 
 #include <ctype.h>
@@ -283,5 +283,20 @@ dl_status dl_pool_conf_parse(const char *text) {
   }
   DL_TRY(check(&w));
   dl_conf = w.conf;
+  return DL_OK;
+}
+
+dl_status dl_pool_conf_env(void) {
+  static bool done;
+  if (done) return DL_OK;
+  const char *name = "PYTORCH_ALLOC_CONF", *text = getenv(name), *off;
+  if (!text) text = getenv(name = "PYTORCH_CUDA_ALLOC_CONF");
+  if (text && dl_pool_conf_parse(text) != DL_OK) {
+    dl_note("it stands in the environment as %s=%s", name, text);
+    return dl_err.kind;
+  }
+  off = getenv("PYTORCH_NO_CUDA_MEMORY_CACHING");
+  dl_conf.no_caching = off && *off;
+  done = true;
   return DL_OK;
 }

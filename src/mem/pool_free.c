@@ -95,7 +95,7 @@ int dl_pool_flush(dl_pool *p) {
 
 dl_status dl_pool_empty_cache(dl_pool *p) {
   int code = dl_pool_flush(p);
-  return code ? dl_pool_driver_failed(code) : DL_OK;
+  return dl_gpu_error(code);
 }
 
 /* With max_split_size: an oversize block that would fit but was vetoed, or the largest ones until

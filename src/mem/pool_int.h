@@ -10,7 +10,7 @@
 #ifndef DL_POOL_INT_H
 #define DL_POOL_INT_H
 
-#include "mem/pool.h"
+#include "mem/gpu.h"
 
 #define KIB ((int64_t)1 << 10)
 #define MIB ((int64_t)1 << 20)
@@ -107,7 +107,6 @@ void dl_chunk_drop(dl_pool *p, dl_chunk *c);
 int dl_chunk_settle(dl_pool *p, dl_chunk *c, int64_t *gained);
 dl_segment *dl_segment_new(dl_pool *p, int64_t bytes, int part, dl_stream s, dl_chunk **first);
 void dl_segment_drop(dl_pool *p, dl_segment *seg);
-dl_status dl_pool_driver_failed(int code);
 dl_status dl_pool_host_short(void);
 
 /* pool_free.c: going back to the driver. All return the driver's error. */

@@ -35,7 +35,7 @@ dl_status dl_pool_set_fraction(dl_pool *p, double f) {
                    f);
   size_t free_now, total;
   int code = p->drv->mem_info(p->dev, &free_now, &total);
-  if (code) return dl_pool_driver_failed(code);
+  if (code) return dl_gpu_error(code);
   p->fraction = f;
   p->allowed = f < 1 ? (int64_t)(f * (double)total) : -1;
   return DL_OK;
@@ -52,6 +52,13 @@ void dl_pool_free_space(dl_pool *p, int64_t *largest, int64_t *total) {
       if (c->bytes > *largest) *largest = c->bytes;
     }
   }
+}
+
+int64_t dl_pool_capacity(dl_pool *p) {
+  size_t free_now = 0, total = 0;
+  if (p->drv->mem_info(p->dev, &free_now, &total) != DL_CU_OK) free_now = 0;
+  int64_t n = p->stats.reserved_bytes[DL_POOL_ALL].current + (int64_t)free_now;
+  return p->allowed >= 0 && p->allowed < n ? p->allowed : n;
 }
 
 /* ---- walking -------------------- */

@@ -9,6 +9,7 @@
 #include "graph/graph.h"
 #include "mem/gpu.h"
 #include "op/dispatch.h"
+#include "tensor/devmem.h"
 #include "rng.h"
 
 #include <string.h>
@@ -78,7 +79,12 @@ static dl_status allocate(const dl_call *c, dl_runner *r) {
     r->out[0] = dl_tensor_retain(c->arg[0].t);
     return DL_OK;
   }
-  for (int k = 0; k < c->nout; k++) DL_TRY(dl_output_new(c, k, work_dtype(c, k), &r->out[k]));
+  dl_status st = DL_OK;
+  dl_devmem_op = c->schema->name;
+  for (int k = 0; k < c->nout && st == DL_OK; k++)
+    st = dl_output_new(c, k, work_dtype(c, k), &r->out[k]);
+  dl_devmem_op = NULL;
+  DL_TRY(st);
   if (c->op->kind == DL_UPDATE) return dl_tensor_copy_values(r->out[0], c->arg[0].t, false);
   return DL_OK;
 }

@@ -6,7 +6,9 @@
 #include "op/record.h"
 
 #include "graph/graph.h"
+#include "op/explain.h"
 #include "op/record_in.h"
+#include "tensor/devmem.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -206,12 +208,15 @@ void dl_record_stop(void) {
 
 /* ---- who reports ---------------------------------------------------------------------------- */
 void dl_record_backward(bool enters) {
+  dl_phase_backward += enters ? 1 : -1;
   if (!dl_record_on()) return;
   dl_rec_backward += enters ? 1 : -1;
   if (enters && dl_rec_backward == 1) dl_rec->backwards++;
 }
 
 void dl_record_step(int what) {
+  if (what >= 0) dl_phase_step = what;
+  if (what == 0) dl_devmem_steps++;
   if (!dl_record_on()) return;
   if (what < 0) {
     dl_rec->skipped++;

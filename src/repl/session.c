@@ -335,6 +335,7 @@ static int open_all(lua_State *l) {
 lua_State *dl_session_open(void) {
   dl_outcome o;
   dl_tree_open();
+  dl_own_source = dl_tree_owns;
   L = dl_bind_newstate();
   if (!L) return NULL;
   dl_warn_sink = on_warning;

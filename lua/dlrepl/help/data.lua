@@ -10,7 +10,7 @@
 
 local M = {}
 local FILES = {"pointwise", "reduce", "make", "shape", "nnops", "tensor", "layers", "module",
-               "rest", "more"}
+               "rest", "memory", "more"}
 local path = package.path:gsub("%.lua", ".txt")
 local texts            -- of the files, by name; read together, taken apart one by one
 local entries, order = {}, {}

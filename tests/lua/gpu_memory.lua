@@ -1,0 +1,235 @@
+-- gpu_memory.lua -- torch.cuda's memory figures: without a GPU, on a simulated one, byte by byte
+local tap = require "tap"
+local cuda = torch.cuda
+local MiB = 2 ^ 20 // 1 | 0
+
+-- ---- without a GPU ------------------------------------------------------------------------------
+if not cuda.is_available() then
+  tap.is(cuda.memory_allocated(), 0, "no GPU: nothing is allocated")
+  tap.is(cuda.memory_allocated(3), 0, "on no device whatever")
+  tap.is(cuda.max_memory_reserved(), 0, "nor was anything reserved")
+  tap.is(#cuda.memory_stats(), 0, "there are no statistics")
+  tap.is(tostring(cuda.memory_stats()), "OrderedDict()", "they print as in PyTorch")
+  tap.is(cuda.empty_cache(), nil, "empty_cache does nothing")
+  tap.is(#cuda.memory_snapshot(), 0, "there are no segments")
+  tap.raises(function() cuda.memory_summary() end, "KeyError: 'allocated_bytes.all.current'…",
+             "there is nothing to sum up")
+  for _, name in ipairs {"mem_get_info", "reset_peak_memory_stats",
+      "get_per_process_memory_fraction"} do
+    tap.raises(cuda[name], "AssertionError: Torch not compiled with CUDA enabled…",
+               name .. " wants a GPU")
+  end
+  tap.raises(function() cuda.set_per_process_memory_fraction(0.5) end,
+             "AssertionError: Torch not compiled with CUDA enabled…", "so does a limit")
+end
+
+if not pcall(function() return dlrepl.simulate end) then
+  tap.skip("this build has no simulated GPU", "a simulated T4")
+  return tap.done()
+end
+dlrepl.simulate("t4")
+local dev = {device = "cuda"}
+
+-- ---- one float ----------------------------------------------------------------------------------
+tap.is(cuda.memory_allocated(), 0, "a fresh device is empty")
+tap.is(cuda.memory_reserved(), 0, "and reserves nothing")
+local free, total = cuda.mem_get_info()
+tap.ok(free < total, "the context takes a part of the card")
+x = torch.ones(1, dev)
+tap.is(cuda.memory_allocated(), 512, "one float takes 512 bytes")
+tap.is(cuda.memory_reserved(), 2097152, "of a segment of 2 MiB")
+tap.is(free - cuda.mem_get_info(), 2097152, "which the card has less")
+x = nil
+tap.is(cuda.memory_allocated(), 0, "garbage is not counted")
+tap.is(cuda.max_memory_allocated(), 512, "the peak stays")
+cuda.reset_peak_memory_stats()
+tap.is(cuda.max_memory_allocated(), 0, "until it is reset")
+tap.is(cuda.memory_stats()["allocation.all.allocated"], 1, "one allocation since the start")
+cuda.reset_accumulated_memory_stats()
+tap.is(cuda.memory_stats()["allocation.all.allocated"], 0, "until that is reset")
+cuda.empty_cache()
+tap.is(cuda.memory_reserved(), 0, "empty_cache gives the segment back")
+tap.is(cuda.mem_get_info(), free, "to the card")
+
+-- ---- how a device is named ----------------------------------------------------------------------
+x = torch.zeros(1000, dev)
+for _, d in ipairs {0, "cuda", "cuda:0", torch.device("cuda:0"), torch.device("cuda"), None} do
+  tap.is(cuda.memory_allocated(d), 4096, "memory_allocated of " .. tostring(d))
+end
+tap.raises(function() cuda.memory_allocated("cpu") end,
+           "ValueError: Expected a cuda device, but got: cpu", "the CPU is no GPU")
+tap.raises(function() cuda.memory_allocated("cuda:x") end,
+           "RuntimeError: Invalid device string: 'cuda:x'", "a bad device string")
+tap.raises(function() cuda.memory_allocated(7) end,
+           "AcceleratorError: CUDA error: invalid device ordinal…", "a device that is not there")
+tap.raises(function() cuda.memory_allocated({}) end, "TypeError: …", "a table is no device")
+
+-- ---- statistics ---------------------------------------------------------------------------------
+do
+  local s, keys = cuda.memory_stats(), {}
+  for k in pairs(s) do keys[#keys + 1] = k end
+  tap.is(#keys, 122, "all of PyTorch's statistics")
+  local sorted = table.move(keys, 1, #keys, 1, {})
+  table.sort(sorted)
+  tap.is(table.concat(keys, " "), table.concat(sorted, " "), "in order")
+  tap.is(s["requested_bytes.all.current"], 4000, "requested bytes")
+  tap.is(s["inactive_split_bytes.small_pool.current"], 2093056, "the rest of the segment")
+  tap.is(s.max_split_size, -1, "no limit to splitting")
+  tap.is(cuda.memory_stats_as_nested_dict().segment.small_pool.current, 1, "the same, nested")
+  tap.is(cuda.memory.memory_allocated(), 4096, "torch.cuda.memory has the names too")
+end
+
+-- ---- the summary, against PyTorch's own text for the same figures -------------------------------
+local function summary_of(stats, ...)
+  local before = cuda._stats
+  cuda._stats = function() return stats end
+  local text = cuda.memory_summary(...)
+  cuda._stats = before
+  return text
+end
+
+do
+  local values = {[0] = 0, 1, 511, 786431, 786432, 749999, 750000, 2097152, 805306367, 805306368,
+                  123456789012, 749999999, 750000000, 98765432101234, 5, 824633720832}
+  local function four(at)
+    local t = {}
+    for k, field in ipairs {"current", "peak", "allocated", "freed"} do
+      t[field] = values[(at + (k - 1) * 5) % 16]
+    end
+    return t
+  end
+  local stats = {num_ooms = 3, num_alloc_retries = 17, oversize_allocations = four(1),
+                 oversize_segments = four(8)}
+  for i, name in ipairs {"allocation", "segment", "active", "inactive_split", "allocated_bytes",
+      "reserved_bytes", "active_bytes", "inactive_split_bytes", "requested_bytes"} do
+    stats[name] = {}
+    for j, part in ipairs {"all", "small_pool", "large_pool"} do
+      stats[name][part] = four((i - 1) * 7 + (j - 1) * 3)
+    end
+  end
+  tap.is(summary_of(stats, 1, true), [[
+|===========================================================================|
+|                  PyTorch CUDA memory summary, device ID 1                 |
+|---------------------------------------------------------------------------|
+|            CUDA OOMs: 3            |        cudaMalloc retries: 17        |
+|===========================================================================|
+|        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot Freed  |
+|---------------------------------------------------------------------------|
+| Allocated memory      | 732421 KiB |      1 B   | 750000 B   | 732421 KiB |
+|---------------------------------------------------------------------------|
+| Active memory         | 117737 MiB |    768 GiB |    768 KiB |    768 MiB |
+|---------------------------------------------------------------------------|
+| Requested memory      | 786431 KiB |  91982 GiB |    511 B   |   2048 KiB |
+|---------------------------------------------------------------------------|
+| GPU reserved memory   | 786431 B   | 786431 KiB |  91982 GiB |    511 B   |
+|---------------------------------------------------------------------------|
+| Non-releasable memory |      1 B   | 750000 B   | 732421 KiB |      0 B   |
+|---------------------------------------------------------------------------|
+| Allocations           |       0    |  749999    |  123456 M  |  824633 M  |
+|---------------------------------------------------------------------------|
+| Active allocs         |       5    |     786 K  |     805 M  | 98765432 M  |
+|---------------------------------------------------------------------------|
+| GPU reserved segments |    2097 K  |     750 M  |       1    |     750 K  |
+|---------------------------------------------------------------------------|
+| Non-releasable allocs |  749999    |  123456 M  |  824633 M  |     786 K  |
+|---------------------------------------------------------------------------|
+| Oversize allocations  |       1    |     750 K  |  749999 K  |       0    |
+|---------------------------------------------------------------------------|
+| Oversize GPU segments |     805 M  | 98765432 M  |     511    |    2097 K  |
+|===========================================================================|
+]], "memory_summary is PyTorch's to the character")
+  local _, lines = cuda.memory_summary():gsub("\n", "")
+  tap.is(lines, 47, "unabbreviated it has a row for each pool")
+  tap.is(cuda.memory_summary {abbreviated = true}, cuda.memory_summary(nil, true),
+         "abbreviated may be named")
+end
+
+-- ---- the snapshot -------------------------------------------------------------------------------
+do
+  x, y = nil, nil
+  cuda.empty_cache()
+  w, b, i = torch.zeros(100, 100, dev), torch.zeros(10, dev), torch.zeros(10, 100, dev)
+  local s = cuda.memory_snapshot()
+  tap.is(#s, 1, "one segment")
+  tap.is(s[1].total_size, 2097152, "of 2 MiB")
+  tap.is(s[1].segment_type, "small", "of the small pool")
+  local text = {}
+  for k, block in ipairs(s[1].blocks) do
+    text[k] = block.size .. " " .. block.state .. " " .. block.requested_size
+  end
+  tap.is(table.concat(text, ", "), "40448 active_allocated 40000, 512 active_allocated 40, "
+         .. "4096 active_allocated 4000, 2052096 inactive 0", "with its blocks in order")
+  tap.is(s[1].blocks[2].address, s[1].address + 40448, "addresses add up")
+  tap.is(cuda.memory._snapshot().allocator_settings.max_split_size, -1, "and the options")
+end
+
+-- ---- limits and options -------------------------------------------------------------------------
+tap.is(cuda.get_per_process_memory_fraction(), 1.0, "at first there is no limit")
+tap.raises(function() cuda.set_per_process_memory_fraction(1) end,
+           "TypeError: Invalid type for fraction argument, must be `float`", "a limit is a float")
+tap.raises(function() cuda.set_per_process_memory_fraction(1.5) end,
+           "ValueError: Invalid fraction value: 1.5. Allowed range: 0~1", "from 0 to 1")
+cuda.set_per_process_memory_fraction(64 * MiB / total)
+tap.raises(function() torch.zeros(20 * MiB, dev) end,
+           "OutOfMemoryError: CUDA out of memory. Tried to allocate 80.00 MiB. GPU 0 has a total "
+           .. "capacity of 14.56 GiB of which …", "80 MiB of 64")
+cuda.set_per_process_memory_fraction(1.0)
+tap.raises(function() cuda.memory._set_allocator_settings("foo:1") end,
+           "ValueError: Unrecognized key 'foo' in Accelerator allocator config.", "a bad option")
+cuda.memory._set_allocator_settings("expandable_segments:True")
+big = torch.zeros(6 * MiB, dev)
+tap.is(cuda.memory_stats()["segment.large_pool.current"], 0, "expandable segments are not counted")
+tap.is(cuda.memory_stats()["reserved_bytes.large_pool.current"], 40 * MiB, "their pages are")
+big = nil
+cuda.empty_cache()
+cuda.memory._set_allocator_settings("expandable_segments:False")
+
+-- ---- a training loop, block by block ------------------------------------------------------------
+-- Linear(100, 200): 80000 -> 80384 and 800 -> 1024; Linear(200, 10): 8000 -> 8192 and 40 -> 512
+do
+  w, b, i = nil, nil, nil
+  tap.is(dlrepl.exact_memory(true), false, "exact memory was off")
+  local base = cuda.memory_allocated()
+  local function now() return cuda.memory_allocated() - base end
+  model = nn.Sequential(nn.Linear(100, 200, dev), nn.ReLU(), nn.Linear(200, 10, dev))
+  local params = 80384 + 1024 + 8192 + 512
+  tap.is(now(), params, "parameters of the MLP")
+  opt = optim.SGD(model:parameters(), {lr = 0.1})
+  x = torch.randn(64, 100, dev)
+  y = torch.zeros(64, {dtype = torch.int64, device = "cuda"})
+  model(x)                       -- whatever a first product brings along
+  base = base + now() - (params + 25600 + 512)
+  for step = 1, 3 do
+    tap.is(now(), params + 25600 + 512, "step " .. step .. ": parameters and the batch")
+    out = model(x)
+    tap.is(now(), params + 26112 + 51200 + 2560, "after forward: ReLU's result, the output")
+    loss = F.cross_entropy(out, y)
+    tap.is(now(), params + 26112 + 53760 + 512 + 2560 + 512,
+           "after the loss: itself, the logarithms, the sum of weights")
+    opt:zero_grad()
+    loss:backward()
+    tap.is(now(), 2 * params + 26112 + 2560 + 512, "after backward: gradients; the graph is gone")
+    opt:step()
+    tap.is(now(), 2 * params + 26112 + 2560 + 512, "SGD keeps nothing")
+    opt:zero_grad()
+    out, loss = nil, nil
+  end
+  local adam = optim.Adam(model:parameters())
+  F.cross_entropy(model(x), y):backward()
+  adam:step()
+  tap.is(now(), 4 * params + 26112, "Adam keeps two values a parameter")
+  dlrepl.exact_memory(false)
+end
+
+-- ---- garbage ------------------------------------------------------------------------------------
+do
+  model, opt, x, y = nil, nil, nil, nil
+  cuda.empty_cache()
+  cuda.reset_peak_memory_stats()
+  local base = cuda.memory_allocated()
+  for _ = 1, 500 do local t = torch.empty(1000, 1000, dev) end
+  tap.is(cuda.max_memory_allocated() - base, 4000256, "garbage makes no peak")
+  tap.is(cuda.memory_reserved() - base, 20 * MiB, "and reserves nothing")
+end
+
+tap.done()

@@ -1,0 +1,343 @@
+-- gpu_oom.lua -- out of memory on a GPU: what it says, whether its advice is true, what is left
+local tap = require "tap"
+local cuda = torch.cuda
+local MiB = 2 ^ 20 // 1 | 0
+
+if not pcall(function() return dlrepl.simulate end) then
+  tap.skip("this build has no simulated GPU", "a simulated T4")
+  return tap.done()
+end
+dlrepl.simulate("t4")
+local dev = {device = "cuda"}
+local _, total = cuda.mem_get_info()
+
+local function cap(bytes) cuda.set_per_process_memory_fraction(bytes and bytes / total or 1.0) end
+
+-- Everything away: the next case begins on an empty card.
+local function clean()
+  cap()
+  model, opt, x, y, keep, out, h = nil, nil, nil, nil, nil, nil, nil
+  cuda.memory._set_allocator_settings("expandable_segments:False")
+  cuda.empty_cache()
+  cuda.reset_peak_memory_stats()
+end
+
+-- The error of fn, which must be out of memory.
+local function oom(fn, ...)
+  local ok, e = pcall(fn, ...)
+  if ok or e.class ~= "OutOfMemoryError" then
+    tap.ok(false, "it runs out of memory")
+    tap.diag(tostring(e))
+    return {notes = {}}
+  end
+  return e
+end
+
+local function notes(e)
+  return type(e.notes) == "table" and table.concat(e.notes, "\n") or tostring(e.notes)
+end
+
+local units = {bytes = 1, KiB = 1024, MiB = MiB, GiB = 1024 * MiB}
+-- The bytes that the note with `words` promises to save; nil where there is none.
+local function promised(e, words)
+  for line in notes(e):gmatch("[^\n]+") do
+    local n, unit = line:match("%(saves ([%d.]+) (%a+)")
+    if n and line:find(words, 1, true) then return tonumber(n) * units[unit] end
+  end
+end
+
+local function kept(e, words, saved, name)
+  local says = promised(e, words)
+  tap.ok(says and math.abs(says - saved) <= 0.1 * saved, name)
+  if not says or math.abs(says - saved) > 0.1 * saved then
+    tap.diag(string.format("promised %s, saved %s", tostring(says), tostring(saved)))
+    tap.diag(notes(e))
+  end
+end
+
+-- ---- what it says -------------------------------------------------------------------------------
+clean()
+do
+  cap(100 * MiB)
+  keep = torch.zeros(10 * MiB, dev) -- 40 MiB
+  local e = oom(function() return torch.zeros(20 * MiB, dev) end)
+  tap.is(e.kind, "out_of_memory", "the kind to match on")
+  tap.like(e.message, "^CUDA out of memory%. Tried to allocate 80%.00 MiB%. GPU 0 has a total "
+    .. "capacity of 14%.56 GiB of which [%d.]+ GiB is free%. Including non%-PyTorch memory, this "
+    .. "process has [%d.]+ MiB memory in use%. 100%.00 MiB allowed; Of the allocated memory 40%.00 "
+    .. "MiB is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated%. If ",
+    "PyTorch's text")
+  local text = notes(e)
+  tap.like(text, "simulated: Tesla T4 %[SIMULATED%]", "it says that the card is simulated")
+  tap.like(text, "alive on GPU 0: other 40%.00 MiB", "what lives, by what it is for")
+  tap.like(text, "largest: 40%.00 MiB at gpu_oom.lua:62 %(other, zeros%)", "and who made it, where")
+  tap.like(text, "why: size%. 40%.00 MiB alive and 80%.00 MiB asked for are 20%.00 MiB ",
+           "size: it can not fit")
+  tap.is(cuda.memory_allocated(), 40 * MiB, "nothing is lost")
+  tap.ok(pcall(torch.zeros, 10 * MiB, dev), "and the session goes on")
+  tap.is(cuda.memory_stats().num_ooms, 1, "one is counted")
+end
+
+-- ---- fragmentation ------------------------------------------------------------------------------
+-- A block of 100 MiB is freed, and its first 20 MiB are taken again.
+local function holes()
+  keep = torch.empty(25 * MiB, dev)
+  keep = nil
+  keep = torch.empty(5 * MiB, dev)
+end
+
+clean()
+do
+  cap(180 * MiB)
+  local e = oom(function()
+    holes()
+    return torch.empty(26 * MiB, dev)
+  end)
+  tap.like(notes(e), "why: fragmentation%. 80%.00 MiB are free but scattered",
+           "fragmentation is told")
+  clean()
+  holes()
+  local native = cuda.memory_reserved()
+  clean()
+  cuda.memory._set_allocator_settings("expandable_segments:True")
+  holes()
+  cuda.empty_cache()
+  kept(e, "expandable_segments:True", native - cuda.memory_reserved(),
+       "expandable segments save what lay scattered")
+  cap(180 * MiB)
+  tap.ok(pcall(torch.empty, 26 * MiB, dev), "and the request fits")
+end
+
+-- ---- a network that runs out of memory going forward -------------------------------------------
+local N = 4096
+local function build()
+  torch.manual_seed(0)
+  h, x = nil, nil
+  model = nn.ModuleList {nn.Linear(512, 1024, dev), nn.ReLU(), nn.Linear(1024, 1024, dev),
+                         nn.ReLU(), nn.Linear(1024, 1024, dev), nn.ReLU(),
+                         nn.Linear(1024, 10, dev)}
+  opt = optim.Adam(model:parameters())
+end
+
+-- The first `upto` layers on n rows.
+local function forward(n, upto)
+  x = torch.randn(n, 512, dev)
+  h = x
+  for i = 0, (upto or 7) - 1 do h = model[i](h) end
+  return h
+end
+
+-- The most that lives while fn runs.
+local function peak(fn, ...)
+  h, x = nil, nil
+  cuda.memory_allocated()
+  cuda.reset_peak_memory_stats()
+  local _ = fn(...)
+  return cuda.max_memory_allocated()
+end
+
+clean()
+build()
+cap(cuda.memory_allocated() + 50 * MiB)
+do
+  local e = oom(forward, N)
+  tap.like(notes(e), "saved activations 24%.00 MiB", "activations are told")
+  tap.like(notes(e), "largest: %S+ MiB at gpu_oom.lua:%d+ %(saved activation, relu, %d tensors%)",
+           "with the line that made them")
+  clean()
+  build()
+  local full, half = peak(forward, N, 4), peak(forward, N // 2, 4)
+  kept(e, "half the batch", full - half, "half the batch saves what is said")
+end
+
+clean()
+build()
+cap(cuda.memory_allocated() + 100 * MiB)
+do
+  local function step(n, early)
+    if early then opt:zero_grad() end
+    local loss = forward(n):sum()
+    opt:zero_grad()
+    loss:backward()
+    opt:step()
+  end
+  step(64)
+  local e = oom(step, 8192)
+  clean()
+  build()
+  step(64)
+  local late = peak(forward, 8192, 4)
+  opt:zero_grad()
+  local early = peak(forward, 8192, 4)
+  kept(e, "opt:zero_grad()", late - early, "zero_grad before forward saves the last gradients")
+  clean()
+  build()
+  local before = cuda.memory_allocated()
+  step(64)
+  local adam = cuda.memory_allocated() - before
+  build()
+  opt = optim.SGD(model:parameters(), {lr = 0.1})
+  before = cuda.memory_allocated()
+  step(64)
+  kept(e, "optim.SGD", adam - (cuda.memory_allocated() - before), "SGD saves Adam's state")
+end
+
+clean()
+build()
+do
+  cap(cuda.memory_allocated() + 60 * MiB)
+  local e = oom(forward, N, 6)
+  clean()
+  build()
+  local plain = peak(forward, N, 6)
+  local mixed = peak(function()
+    return torch.autocast({device_type = "cuda", dtype = torch.float16}, function()
+      return forward(N, 6)
+    end)
+  end)
+  kept(e, "torch.autocast", plain - mixed, "autocast saves what is said")
+end
+
+-- ---- what earlier steps left --------------------------------------------------------------------
+do
+  local function epochs(steps, detach)
+    keep = {}
+    for _ = 1, steps do
+      out = forward(64)
+      keep[#keep + 1] = detach and out:detach():cpu() or out
+      opt:step()
+    end
+  end
+  clean()
+  build()
+  cap(cuda.memory_allocated() + 50 * MiB)
+  local e = oom(epochs, 1000)
+  local steps = #keep
+  tap.like(notes(e), "why: retention%. %S+ MiB were left by earlier steps", "retention is told")
+  tap.like(notes(e), "most was made at gpu_oom.lua:%d+", "with the line")
+  clean()
+  build()
+  epochs(steps)
+  local held = cuda.memory_allocated()
+  clean()
+  build()
+  epochs(steps, true)
+  kept(e, "let go of what earlier steps left", held - cuda.memory_allocated(),
+       "letting go saves what is said")
+end
+
+-- ---- anywhere -----------------------------------------------------------------------------------
+local function small()
+  torch.manual_seed(1)
+  model = nn.Sequential(nn.Linear(8, 16, dev), nn.ReLU(), nn.Linear(16, 4, dev))
+  opt = optim.Adam(model:parameters(), {lr = 0.1})
+  x = torch.randn(5, 8, dev)
+  y = torch.zeros(5, {dtype = torch.int64, device = "cuda"})
+end
+local function train()
+  opt:zero_grad()
+  local loss = F.cross_entropy(model(x), y)
+  loss:backward()
+  opt:step()
+end
+-- What a program can see of a model and its optimizer, as text.
+local function state()
+  local list = {}
+  for name, p in model:named_parameters() do
+    list[#list + 1] = name .. tostring(p:detach():cpu():double():sum():item())
+    local s = opt.state[p]
+    if s and rawget(s, "exp_avg") then
+      list[#list + 1] = tostring(s.exp_avg:cpu():double():sum():item())
+    end
+  end
+  return table.concat(list, " ")
+end
+
+do
+  clean()
+  small()
+  local before = state()
+  train()
+  local after = state()
+  local n, other, gone = 0, {}, 0
+  repeat
+    n = n + 1
+    small()
+    dlrepl.debug.refuse_device(n, true)
+    local ok, e = pcall(train)
+    local met = not dlrepl.debug.refuse_device(0, false)
+    if met and (ok or e.class ~= "OutOfMemoryError") then
+      other[#other + 1] = n .. ": " .. tostring(e)
+    end
+    local now = state()
+    if met and now ~= before then other[#other + 1] = n .. " left half a step" end
+    if met then
+      train()
+      if state() ~= after then other[#other + 1] = n .. " changed the next step" end
+      gone = gone + 1
+    end
+  until not met or n > 300
+  tap.is(table.concat(other, "\n"), "", "each device allocation of a step refused in turn: an "
+         .. "error, nothing half-done, the next step is whole")
+  tap.ok(gone > 20, "that were " .. gone .. " allocations")
+  model, opt, x, y = nil, nil, nil, nil
+  tap.is(cuda.memory_allocated(), 0, "and no memory is lost")
+end
+
+-- fn fails with out of memory where the callback allocates; afterwards all is well.
+local function refused(name, fn)
+  clean()
+  small()
+  local base = cuda.memory_allocated()
+  cap(cuda.memory_reserved())
+  oom(fn, function() return torch.empty(64 * MiB, dev) end)
+  cap()
+  model:zero_grad()
+  tap.is(cuda.memory_allocated(), base, "out of memory in " .. name .. ": nothing is held")
+  tap.ok(pcall(train), "and training goes on")
+end
+
+refused("a tensor's hook", function(much)
+  local out = model(x)
+  out:register_hook(function(g) much() return g end)
+  out:sum():backward()
+end)
+refused("a module's hook", function(much)
+  local hook = model:register_forward_hook(function() much() end)
+  local ok, e = pcall(function() return model(x) end)
+  hook:remove()
+  if not ok then error(e, 0) end
+end)
+refused("a function of one's own", function(much)
+  local Twice = torch.autograd.Function:class("Twice")
+  function Twice.forward(ctx, t) return t * 2 end
+  function Twice.backward(ctx, g)
+    much()
+    return g * 2
+  end
+  Twice.apply(model(x)):sum():backward()
+end)
+refused("a loader", function(much)
+  local set = TensorDataset(torch.zeros(4, 8))
+  for _ in DataLoader(set, {batch_size = 2, collate_fn = function(b) return much() end}) do end
+end)
+refused("a closure of step", function(much) opt:step(function() return much() end) end)
+refused("no_grad", function(much) torch.no_grad(function() much() end) end)
+tap.ok(torch.is_grad_enabled(), "modes are as before")
+
+do
+  clean()
+  keep = torch.zeros(MiB, dev)
+  cap(cuda.memory_reserved())
+  local e = oom(function() return torch.zeros(64 * MiB, dev) end)
+  local again = oom(function()
+    return tostring(e) .. tostring(torch.zeros(64 * MiB, dev))
+  end)
+  tap.like(tostring(again), "CUDA out of memory", "out of memory while out of memory is printed")
+  tap.ok(pcall(tostring, keep), "a tensor prints on a full card")
+  local set = {}
+  for i = 1, 50 do set[i] = oom(function() return torch.zeros(64 * MiB, dev) end) end
+  tap.is(cuda.memory_allocated(), 4 * MiB, "caught errors hold no memory")
+end
+
+tap.done()
