@@ -153,13 +153,19 @@ static dl_status round_operands(copies *c, const dl_kcall *k, uint8_t which) {
   return DL_OK;
 }
 
+/* Random numbers are the card's own; all else the CPU's kernels compute. */
+static dl_kernel_fn kernel_of(dl_opid op) {
+  dl_kernel_fn own = dl_sim_random(op);
+  return own ? own : dl_cpu_kernels[op];
+}
+
 static dl_status run_copies(const dl_kcall *k, uint8_t rounded, bool contiguous) {
   copies c;
   c.k = *k;
   c.nblock = 0;
   dl_status st = contiguous ? own_all(&c, k) : DL_OK;
   if (st == DL_OK && rounded) st = round_operands(&c, k, rounded);
-  if (st == DL_OK) st = dl_cpu_kernels[k->op](&c.k);
+  if (st == DL_OK) st = kernel_of(k->op)(&c.k);
   for (int i = 0; i < k->nout && st == DL_OK; i++)
     if (c.k.out[i].data != k->out[i].data) dl_copy_view(&k->out[i], &c.k.out[i]);
   for (int i = 0; i < c.nblock; i++) dl_scratch_free(c.block[i].p, c.block[i].n);
@@ -174,7 +180,7 @@ static uint8_t rounds(const dl_simdev *d, const dl_kcall *k) {
 
 static dl_status run(const dl_simdev *d, dl_kcall *k) {
   uint8_t rounded = rounds(d, k);
-  if (!rounded && !wants_contiguous[k->op]) return dl_cpu_kernels[k->op](k);
+  if (!rounded && !wants_contiguous[k->op]) return kernel_of(k->op)(k);
   return run_copies(k, rounded, wants_contiguous[k->op]);
 }
 

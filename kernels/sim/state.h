@@ -139,6 +139,8 @@ int dl_sim_event_elapsed(dl_event *from, dl_event *to, double *ms);
 
 int dl_sim_copy(const dl_copy *c, dl_stream s);
 int dl_sim_fill(int dev, void *p, int byte, size_t n, dl_stream s);
+/* The card's own kernel of an op that draws random numbers; NULL for all others. */
+dl_kernel_fn dl_sim_random(dl_opid op);
 int dl_sim_launch(int dev, dl_stream s, dl_kcall *k);
 int dl_sim_copy_view(int dev, dl_stream s, const void *dst_view, const void *src_view);
 

@@ -199,6 +199,7 @@ void dl_where_open(void);
 extern bool (*dl_own_source)(const char *source);
 /* nil, None, 1, "cuda:1" or a device: the ordinal of a GPU that is there; raises. */
 int dl_check_gpu(lua_State *L, int i, const char *fn);
+void dl_sim_bind_open(lua_State *L, int dlrepl);
 void dl_inplace_view_open(lua_State *L, int methods);
 void dl_prop_open(lua_State *L, int methods);
 void dl_debug_open(lua_State *L, int dlrepl, int methods);

@@ -158,8 +158,8 @@ static int l_utilization(lua_State *L) {
 /* cuda._tf32(which [, on]): may float32 "matmul" or "conv" round their inputs to tf32? */
 static int l_tf32(lua_State *L) {
   uint8_t bit = !strcmp(luaL_checkstring(L, 1), "conv") ? DL_TF32_CONV : DL_TF32_MATMUL;
-  if (lua_gettop(L) > 1 && lua_toboolean(L, 2)) dl_gpu_tf32 |= bit;
-  else if (lua_gettop(L) > 1) dl_gpu_tf32 &= (uint8_t)~bit;
+  if (lua_gettop(L) > 1 && lua_toboolean(L, 2)) dl_gpu_set_tf32(dl_gpu_tf32 | bit);
+  else if (lua_gettop(L) > 1) dl_gpu_set_tf32(dl_gpu_tf32 & (uint8_t)~bit);
   lua_pushboolean(L, dl_gpu_tf32 & bit);
   return 1;
 }

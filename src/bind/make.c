@@ -177,7 +177,7 @@ void dl_make_read(lua_State *L, int i, dl_dtype want, dl_box *shell) {
 
 /* ---- torch.tensor, torch.as_tensor ---------------------------------------------------------- */
 #define DATA_OPTIONS "dtype? dtype=None, device? device=None, bool requires_grad=False"
-enum { DATA, DTYPE, DEVICE, REQUIRES_GRAD };
+enum { DATA, DTYPE, DEVICE, REQUIRES_GRAD, PIN };
 
 static void to_device(lua_State *L, dl_box *b, const dl_arg *device) {
   if (device->tag != DL_A_DEVICE || dl_device_same(b->t->dev, device->dev)) return;
@@ -215,11 +215,23 @@ static dl_tensor *source(lua_State *L, int i) {
   return np ? np->t : dl_get_tensor(L, i);
 }
 
-static int make(lua_State *L, dl_args *a) {
+static void to_pinned(lua_State *L, dl_box *b) {
+  dl_tensor *plain = b->t, *to;
+  dl_meta m = {.dtype = plain->dtype, .ndim = plain->ndim};
+  memcpy(m.size, plain->size, (size_t)plain->ndim * sizeof *plain->size);
+  dl_status st = dl_tensor_new_pinned(&m, &to);
+  if (st == DL_OK) st = dl_tensor_copy_values(to, plain, false);
+  if (st != DL_OK) dl_raise(L, st);
+  dl_tensor_release(plain);
+  b->t = to;
+}
+
+static int make(lua_State *L, dl_args *a, bool pin) {
   const dl_arg *dt = &a->arg[DTYPE];
   dl_box *shell = dl_push_shell(L);
   dl_make_read(L, a->at[DATA], dt->tag == DL_A_DTYPE ? (dl_dtype)dt->i : DL_NODTYPE, shell);
   to_device(L, shell, &a->arg[DEVICE]);
+  if (pin) to_pinned(L, shell);
   set_requires_grad(L, shell, &a->arg[REQUIRES_GRAD]);
   return 1;
 }
@@ -230,7 +242,7 @@ static int l_tensor(lua_State *L) {
   dl_args a;
   dl_args_sig(L, &a, &sig, 1, false);
   warn_copy(L, a.at[DATA]);
-  return make(L, &a);
+  return make(L, &a, a.arg[PIN].i && a.arg[DEVICE].tag != DL_A_DEVICE);
 }
 
 /* Shares memory with a tensor or array of the wanted dtype; copies otherwise. */
@@ -240,7 +252,7 @@ static int l_as_tensor(lua_State *L) {
   dl_args a;
   dl_args_sig(L, &a, &sig, 1, false);
   dl_tensor *t = source(L, a.at[DATA]);
-  if (!t) return make(L, &a);
+  if (!t) return make(L, &a, false);
   dl_arg v[] = {T(t), a.arg[DTYPE], a.arg[DEVICE]};
   bool same = (v[1].tag == DL_A_NONE || v[1].i == t->dtype) &&
               (v[2].tag == DL_A_NONE || dl_device_same(v[2].dev, t->dev));

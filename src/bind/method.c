@@ -7,6 +7,7 @@
  * MUST NOT  touch elements; ops do. */
 #include "bind/bind.h"
 #include "mem/gpu.h"
+#include "tensor/devmem.h"
 #include "tensor/ledger.h"
 
 #include <string.h>
@@ -225,9 +226,23 @@ static int l_type_as(lua_State *L) {
 }
 
 static int l_pin_memory(lua_State *L) {
-  self(L, "pin_memory");
-  return dl_throw(L, DL_RuntimeError, DL_E_DEVICE,
-                  "Cannot access accelerator device when none is available.");
+  dl_tensor *t = self(L, "pin_memory");
+  char name[48];
+  if (dl_is_gpu(t->dev))
+    return dl_throw(L, DL_RuntimeError, DL_E_DEVICE,
+                    "cannot pin '%s' only dense CPU tensors can be pinned",
+                    dl_tensor_type_name(t, name));
+  if (t->st->pinned) {
+    lua_settop(L, 1);
+    return 1;
+  }
+  dl_pace(L);
+  dl_box *b = dl_push_shell(L);
+  dl_meta m = {.dtype = t->dtype, .ndim = t->ndim};
+  memcpy(m.size, t->size, (size_t)t->ndim * sizeof *t->size);
+  dl_status st = dl_tensor_new_pinned(&m, &b->t);
+  if (st == DL_OK) st = dl_tensor_copy_values(b->t, t, false);
+  return st == DL_OK ? 1 : dl_raise(L, st);
 }
 
 /* ---- new_zeros and kin: dtype and device of x ----------------------------------------------- */

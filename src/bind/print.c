@@ -190,14 +190,19 @@ static void put_body(printer *p, int indent) {
   put_level(p, 0, p->t->data, indent);
 }
 
+/* The text, and not the copy on the host that it was read from. */
+static void push_text_only(printer *p, int top) {
+  luaL_pushresult(&p->b);
+  lua_rotate(p->L, top + 1, 1);
+  lua_settop(p->L, top + 1);
+}
+
 void dl_push_body(lua_State *L, dl_tensor *t, int indent) {
   printer p;
   int top = lua_gettop(L);
   printer_init(&p, L, dl_host_tensor(L, t));
   put_body(&p, indent);
-  luaL_pushresult(&p.b);
-  lua_rotate(L, top + 1, 1);
-  lua_settop(L, top + 1);
+  push_text_only(&p, top);
 }
 
 /* ---- suffixes ------------------------------------------------------------------------------- */
@@ -226,7 +231,8 @@ void dl_push_text(lua_State *L, dl_tensor *t) {
   suffix s = {0};
   collect(t, &s);
   printer p;
-  printer_init(&p, L, t);
+  int top = lua_gettop(L);
+  printer_init(&p, L, dl_host_tensor(L, t));
   if (t->is_param) put(&p, "Parameter containing:\n");
   put(&p, "tensor(");
   p.line = 7;
@@ -245,7 +251,7 @@ void dl_push_text(lua_State *L, dl_tensor *t) {
     put(&p, s.text[i]);
   }
   put(&p, ")");
-  luaL_pushresult(&p.b);
+  push_text_only(&p, top);
 }
 
 static int l_tostring(lua_State *L) {

@@ -40,6 +40,7 @@ static void set_seed(dl_gen *g, uint64_t seed) {
   if (!g->philox) dl_gen_seed(g, seed);
   g->seed = seed;
   g->offset = 0;
+  if (g->philox) g->next = 624;
 }
 
 static void seed_gpus(uint64_t seed) {

@@ -112,6 +112,7 @@ dl_status dl_gpu_open(const dl_driver *drv, dl_devtype type) {
   dl_gpu_epoch++;
   current = 0;
   memset(streams, 0, sizeof streams);
+  dl_gpu_set_tf32(dl_gpu_tf32);
   return DL_OK;
 }
 
@@ -164,6 +165,11 @@ dl_pool *dl_gpu_pool(int dev) {
   if (!dl_gpu || dev < 0 || dev >= dl_gpu_count()) return NULL;
   if (!pools[dev]) pools[dev] = dl_pool_new(dl_gpu, dev);
   return pools[dev];
+}
+
+void dl_gpu_set_tf32(uint8_t bits) {
+  dl_gpu_tf32 = bits;
+  if (dl_gpu) dl_gpu->set_tf32(bits & DL_TF32_MATMUL, bits & DL_TF32_CONV);
 }
 
 /* ---- contexts -------------------------------------------------------------------------------- */

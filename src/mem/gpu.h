@@ -42,9 +42,10 @@ dl_status dl_gpu_sync(int dev);                    /* torch.cuda.synchronize */
 dl_status dl_gpu_reset(int dev);
 extern uint32_t dl_gpu_epoch;    /* goes up with each open, close and reset */
 
-/* What float32 products may round their inputs to (torch.backends.*.allow_tf32); drivers read it. */
+/* What float32 products may round their inputs to (torch.backends.*.allow_tf32). */
 enum { DL_TF32_MATMUL = 1, DL_TF32_CONV = 2 };
 extern uint8_t dl_gpu_tf32;
+void dl_gpu_set_tf32(uint8_t bits);
 /* torch.cuda.set_sync_debug_mode: 0 silent, 1 warn, 2 raise when the host waits for a copy. */
 extern int dl_gpu_sync_debug;
 

@@ -92,6 +92,7 @@ static dl_status check_iterator(dl_call *c) {
     if (!t || dl_device_same(t->dev, common)) continue;
     bool scalar = t->dev.type == DL_CPU && t->ndim == 0 && !(c->inplace && k == 0);
     if (!scalar) return two_devices(common, t->dev);
+    c->scalars |= (uint16_t)(1u << k);
     if (++scalars > 1)
       return dl_fail(DL_RuntimeError, DL_E_DEVICE,
                      "Trying to pass too many CPU scalars to non-CPU kernel!");

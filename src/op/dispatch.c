@@ -45,6 +45,7 @@ void dl_call_init(dl_call *c, dl_opid op, const dl_arg *arg, unsigned flags) {
   c->nin = c->nout = 0;
   c->inplace = flags & DL_INPLACE;
   c->mixed = false;
+  c->scalars = 0;
   c->like_strides = c->op->kind == DL_POINTWISE;
   c->compute = DL_NODTYPE;
   c->dims = 0;
@@ -56,7 +57,10 @@ void dl_call_init(dl_call *c, dl_opid op, const dl_arg *arg, unsigned flags) {
       for (int j = 0; j < arg[i].n; j++)
         if (arg[i].ts[j]) see_device(c, arg[i].ts[j]);
   }
-  if (s->p_device >= 0 && arg[s->p_device].tag == DL_A_DEVICE) c->dev = arg[s->p_device].dev;
+  if (s->p_device >= 0 && arg[s->p_device].tag == DL_A_DEVICE) {
+    c->mixed = c->nin && !dl_device_same(c->dev, arg[s->p_device].dev);
+    c->dev = arg[s->p_device].dev;
+  }
   if (c->dev.type == DL_DEVTYPE_COUNT) c->dev = DL_DEV_CPU;
 }
 

@@ -2,8 +2,8 @@
  *
  * INVARIANT  Views point into tensors that the call or the runner keeps alive.
  * SOURCE     ATen/TensorIterator.cpp (reorder_dimensions, coalesce_dimensions). */
-#include "mem/gpu.h"
 #include "op/dispatch.h"
+#include "tensor/devmem.h"
 
 #include <string.h>
 
@@ -51,7 +51,8 @@ static void scalar_view(const dl_call *c, dl_runner *r, int k) {
 }
 
 static void input_view(const dl_call *c, dl_runner *r, int k) {
-  if (c->in[k] && c->in[k]->dev.type == DL_CPU && dl_is_gpu(c->dev)) scalar_view(c, r, k);
+  if (c->scalars >> k & 1) scalar_view(c, r, k);
+  else if (c->op->kind == DL_FACTORY && c->mixed) absent(&r->k.in[k]); /* x of zeros_like(x) */
   else if (c->in[k]) dl_view_of(c->in[k], &r->k.in[k]);
   else if (c->num[k]) number_view(r, k, c->num[k], c->compute);
   else absent(&r->k.in[k]);
@@ -211,8 +212,17 @@ static const dl_tensor *layout_of(const dl_call *c, const dl_meta *m) {
   return like && dense(like) ? like : NULL;
 }
 
+/* A factory asked for memory that a GPU copies from directly. */
+static bool wants_pinned(const dl_call *c) {
+  const dl_schema *s = c->schema;
+  int last = s->nparam - 1;
+  return c->op->kind == DL_FACTORY && c->dev.type == DL_CPU && c->arg[last].i &&
+         c->arg[last].tag == DL_A_BOOL && !strcmp(s->p[last].name, "pin_memory");
+}
+
 dl_status dl_output_new(const dl_call *c, int k, dl_dtype dtype, dl_tensor **out) {
   const dl_meta *m = &c->out[k];
+  if (wants_pinned(c)) return dl_tensor_new_pinned(m, out);
   DL_TRY(dl_tensor_new(c->dev, dtype, m->ndim, m->size, out));
   const dl_tensor *like = c->like_strides ? layout_of(c, m) : NULL;
   if (like) {

@@ -31,7 +31,7 @@ dl_gen *dl_gen_of(dl_device d) {
     for (int i = 0; i < DL_GPU_MAX; i++) {
       uint64_t seed = gpu_gens[i].philox ? gpu_gens[i].seed : dl_gen_cpu.seed;
       uint64_t offset = gpu_gens[i].philox ? gpu_gens[i].offset : 0;
-      gpu_gens[i] = (dl_gen){.seed = seed, .offset = offset};
+      gpu_gens[i] = (dl_gen){.seed = seed, .offset = offset, .next = 624};
     }
     gens_epoch = dl_gpu_epoch;
   }
@@ -108,8 +108,8 @@ dl_status dl_run_device(dl_opid op, const dl_call *c, dl_runner *r) {
   const dl_tensor *last = c->nin ? c->in[c->nin - 1] : NULL;
   bool dry = (dl_mode & DL_MODE_DRY) && lacks_numbers(c);
   if (dry) mark_dry(c, r);
-  if (last && !dl_device_same(last->dev, c->dev) && !(r->k.numbers >> (c->nin - 1) & 1))
-    return cross(c, r);
+  bool copies = op == DL_OP_copy_ || op == DL_OP__to_copy;
+  if (copies && !dl_device_same(last->dev, c->dev)) return cross(c, r);
   if (dl_is_gpu(c->dev)) return launch(c, r);
   DL_TRY(dl_call_generator(c, r));
   return dry ? DL_OK : dl_cpu_kernels[op](&r->k);

@@ -114,6 +114,7 @@ struct dl_call {
   const dl_arg *num[DL_MAX_IN];  /* the number given for a TN parameter, else NULL */
   bool inplace;                  /* x:add_(…): result must fit arg 0 */
   bool mixed;                    /* not all tensors are on one device */
+  uint16_t scalars;              /* bit k: in[k] is a 0-dim CPU tensor among a GPU's */
   bool like_strides;             /* result keeps the layout of dense inputs; preset for POINTWISE */
   /* filled by the rule: */
   int nout;

@@ -79,6 +79,42 @@ dl_status dl_devmem_record_stream(const dl_tensor *t, dl_stream s) {
   return m ? dl_pool_record_stream(m->chunk, s) : DL_OK;
 }
 
+/* ---- pinned memory --------------------------------------------------------------------------- */
+typedef struct pinned { const dl_driver *drv; void *p; size_t n; } pinned;
+
+static void unpin(void *ctx) {
+  pinned *x = ctx;
+  x->drv->pinned_free(x->p, x->n);
+  dl_block_free(x, sizeof *x);
+}
+
+static dl_status no_accelerator(void) {
+  dl_fail(DL_RuntimeError, DL_E_DEVICE, "Cannot access accelerator device when none is available.");
+  dl_note("dlrepl.simulate(\"t4\") gives a simulated one");
+  return DL_E_DEVICE;
+}
+
+dl_status dl_tensor_new_pinned(const dl_meta *m, dl_tensor **out) {
+  int64_t numel;
+  *out = NULL;
+  if (!dl_gpu) return no_accelerator();
+  DL_TRY(dl_numel(m->ndim, m->size, &numel));
+  size_t n = (size_t)numel * dl_dtype_size((dl_dtype)m->dtype);
+  if (!n) return dl_tensor_new_meta(DL_DEV_CPU, m, out);
+  pinned *x = dl_block_new(sizeof *x);
+  if (!x) return dl_fail(DL_MemoryError, DL_E_OOM, "not enough memory to pin a tensor");
+  *x = (pinned){dl_gpu, NULL, n};
+  dl_status st = dl_gpu_error(dl_gpu->pinned_new(n, &x->p));
+  if (st != DL_OK) {
+    dl_block_free(x, sizeof *x);
+    return st;
+  }
+  st = dl_tensor_from_memory(x->p, n, (dl_dtype)m->dtype, m->ndim, m->size, NULL, unpin, x, out);
+  if (st != DL_OK) unpin(x);
+  else (*out)->st->pinned = 1;
+  return st;
+}
+
 /* ---- back to the host ------------------------------------------------------------------------ */
 /* First and one past the last byte that a view with elements may touch. */
 static void reach(const dl_tensor *t, char **first, size_t *nbytes) {

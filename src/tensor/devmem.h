@@ -43,6 +43,10 @@ dl_status dl_devmem_check(const dl_tensor *t);
 /* The tensor is used on stream s too (Tensor.record_stream). */
 dl_status dl_devmem_record_stream(const dl_tensor *t, dl_stream s);
 
+/* ---- pinned memory --------------------------------------------------------------------------- */
+/* A contiguous CPU tensor of m's size and dtype in memory that a GPU copies from directly. */
+dl_status dl_tensor_new_pinned(const dl_meta *m, dl_tensor **out);
+
 /* ---- between host and device ----------------------------------------------------------------- */
 /* A CPU tensor with t's values: t itself (retained) where it is one, else a copy in t's layout,
  * waiting for the device. */

@@ -3,6 +3,7 @@
  * For kernels/cpu/random.c and the binding (manual_seed, get_rng_state).
  * SOURCE     ATen/core/MT19937RNGEngine.h, ATen/CPUGeneratorImpl.cpp: equal bit for bit.
  * INVARIANT  Only the low 32 bits of a seed reach the engine. */
+#include "philox.h"
 #include "rng.h"
 
 #include <math.h>
@@ -39,8 +40,21 @@ static uint32_t twist(uint32_t u, uint32_t v) {
   return (((u & 0x80000000u) | (v & 0x7fffffffu)) >> 1) ^ ((v & 1u) ? 0x9908b0dfu : 0u);
 }
 
+/* A GPU's generator asked for words in a row (multinomial): those of one thread, in order. */
+static void refill_philox(dl_gen *g) {
+  for (int j = 0; j < 624; j += 4, g->offset += 4) {
+    dl_philox4 w = dl_philox(g->seed, 0, g->offset);
+    memcpy(g->mt + j, w.x, sizeof w.x);
+  }
+  g->next = 0;
+}
+
 static void refill(dl_gen *g) {
   uint32_t *m = g->mt;
+  if (g->philox) {
+    refill_philox(g);
+    return;
+  }
   int j = 0;
   for (; j < 624 - 397; j++) m[j] = m[j + 397] ^ twist(m[j], m[j + 1]);
   for (; j < 623; j++) m[j] = m[j + 397 - 624] ^ twist(m[j], m[j + 1]);

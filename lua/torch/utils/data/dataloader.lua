@@ -210,12 +210,33 @@ local function batches(self)
   return batched(self, sampler_m.iterate(self.batch_sampler))
 end
 
+-- pin_memory: each tensor of a batch in memory that a GPU copies from directly, whatever holds it.
+local function pin(v, ...)
+  if core.is_tensor(v) then v = v:pin_memory()
+  elseif type(v) == "table" and getmetatable(v) == nil then
+    local copy = {}
+    for key, x in pairs(v) do copy[key] = pin(x) end
+    v = copy
+  end
+  if select("#", ...) == 0 then return v end
+  return v, pin(...)
+end
+
+local function pins(self)
+  if not self.pin_memory then return false end
+  if torch.accelerator.is_available() then return true end
+  core.warn("'pin_memory' argument is set as true but no accelerator is found, then device pinned "
+            .. "memory won't be used.", "UserWarning")
+  return false
+end
+
 -- A function that gives the next batch of a new epoch, nil at its end.
 function DataLoader.iter(self)
   -- the base seed
   torch.empty({}, {dtype = torch.int64}):random_({generator = self.generator or None})
   local next_batch = batches(self)
-  return function() return core.batch(next_batch()) end
+  if not pins(self) then return function() return core.batch(next_batch()) end end
+  return function() return core.batch(pin(next_batch())) end
 end
 
 -- for i, features, labels in loader:enumerate() do   (i from 0)
