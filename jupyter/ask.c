@@ -34,17 +34,18 @@ static dl_packet *refuse(const dl_request *r) {
 
 /* ---- completion -------------------------------------------------------------------------- */
 
-/* What the help knows: "torch.sum(input, dim, …)"; added as the value of "signature". */
+/* What the help knows, "(int seed) -> Generator", as the value of "signature". */
 static void add_signature(dl_buf *b, const char *code, size_t start, const char *candidate) {
   dl_buf text = {0};
   dl_buf_add(&text, code, start);
   dl_buf_text(&text, candidate);
   char *help = text.bad ? NULL : dl_session_inspect(text.s, text.n, 0, 200);
-  char *open = help ? strchr(help, '(') : NULL;
-  size_t line = help ? strcspn(help, "\n") : 0;
-  if (open && (size_t)(open - help) < line) {
+  const char *line = help ? strstr(help, "\nsignature") : NULL;
+  size_t n = line ? strcspn(line + 1, "\n") + 1 : 0;
+  const char *open = line ? memchr(line, '(', n) : NULL;
+  if (open) {
     dl_buf_text(b, ",\"signature\":");
-    dl_json_string(b, open, line - (size_t)(open - help));
+    dl_json_string(b, open, n - (size_t)(open - line));
   }
   free(help);
   dl_buf_free(&text);

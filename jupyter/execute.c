@@ -3,8 +3,8 @@
  * For shell.c. The cell runs as a line of the prompt does; what differs is where its value, its
  * output and its failure go.
  *
- * INVARIANT  One reply a request; its error and the one on iopub are the same. The count goes up
- *            for cells that the history keeps, and for no others.
+ * INVARIANT  One reply a request. The count goes up for cells that the history keeps, and for no
+ *            others. The error on iopub is the reply's, but for the notes, which follow it folded.
  * MUST NOT   run Lua except through the session. */
 #include <ctype.h>
 #include <stdio.h>
@@ -51,18 +51,12 @@ static void add_lines(dl_buf *b, const char *text, const char *colour) {
 /* Lua says where it stopped; whether it did so before running anything, the compiler knows. */
 static const char *other_class(const dl_outcome *o, const char *code, size_t len) {
   if (o->how == DL_ENDED_UNFINISHED) return "SyntaxError";
-  if (*o->trace || !code) return "Error";
+  if (*o->trace) return "Error";
   return dl_session_check(code, len, "=cell") == DL_TEXT_COMPLETE ? "Error" : "SyntaxError";
 }
 
-void dl_error_json(dl_buf *b, const dl_outcome *o, const char *code, size_t len) {
-  char *text = strdup(o->error), *trace = strdup(o->trace);
-  if (!text || !trace) {
-    free(text);
-    free(trace);
-    b->bad = true;
-    return;
-  }
+void dl_error_json(dl_buf *b, const dl_outcome *o, const char *code, size_t len, bool notes) {
+  const char *text = o->error;
   size_t n = class_length(text), first = strcspn(text, "\n");
   const char *other = n ? "" : other_class(o, code, len), *value = text + n;
   size_t value_n = first - n;
@@ -83,11 +77,9 @@ void dl_error_json(dl_buf *b, const dl_outcome *o, const char *code, size_t len)
   dl_buf_text(b, ",\"traceback\":[");
   dl_json_string(b, line.s, line.n);
   dl_buf_free(&line);
-  if (text[first]) add_lines(b, text + first + 1, "36");
-  add_lines(b, trace, "2");
+  if (text[first] && notes) add_lines(b, text + first + 1, "36");
+  add_lines(b, o->trace, "2");
   dl_buf_text(b, "]");
-  free(text);
-  free(trace);
 }
 
 void dl_refusal_json(dl_buf *b, const char *ename, const char *evalue) {
@@ -139,7 +131,7 @@ static void add_expression(dl_buf *b, const char *code, size_t len) {
     dl_buf_add(b, metadata.s, metadata.n);
   } else {
     dl_buf_text(b, "{\"status\":\"error\",");
-    dl_error_json(b, &o, code, len);
+    dl_error_json(b, &o, code, len, true);
   }
   dl_buf_text(b, "}");
 }
@@ -213,7 +205,7 @@ static bool run(const cell *c, dl_outcome *o) {
   publish_value(data, metadata);
   if (c->store) {
     dl_slice plain = dl_mime_plain();
-    dl_past_output(plain.s, plain.n);
+    dl_past_output(count, plain.s, plain.n);
   }
   return true;
 }
@@ -224,30 +216,50 @@ static double seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* On iopub, in the reply, and for the requests behind it. */
-static dl_packet *fail(const dl_request *r, const cell *c, const dl_outcome *o, double began) {
-  double took = o->how == DL_ENDED_INTERRUPT ? 1 : seconds() - began;
-  dl_buf text = {0};
-  dl_error_json(&text, o, c->code, c->len);
+/* The lines of ours below the error, folded: a display of its own. */
+static void publish_notes(dl_slice notes) {
+  dl_packet *p = notes.n ? dl_publish_new("display_data", NULL) : NULL;
+  if (!p) return;
+  dl_buf_text(&p->text, "{\"data\":");
+  dl_buf_add(&p->text, notes.s, notes.n);
+  dl_buf_text(&p->text, ",\"metadata\":{},\"transient\":{}}");
+  dl_iopub_push(p, DL_MAY);
+}
+
+/* On iopub: the traceback, and the notes where they can be folded. */
+static void publish_error(const cell *c, const dl_outcome *o) {
+  dl_slice notes = {NULL, 0};
+  if (!c->silent && strchr(o->error, '\n')) notes = dl_mime_notes(o->error);
   dl_capture_sync();
   dl_packet *p = dl_publish_new("error", NULL);
   if (p) {
     dl_buf_text(&p->text, "{");
-    dl_buf_add(&p->text, text.s, text.n);
+    dl_error_json(&p->text, o, c->code, c->len, notes.n == 0);
     dl_buf_text(&p->text, "}");
     dl_iopub_push(p, DL_MUST);
   }
+  publish_notes(notes);
+}
+
+/* On iopub, in the reply, and for the requests behind it. */
+static dl_packet *fail(const dl_request *r, const cell *c, const dl_outcome *from, double began) {
+  dl_outcome o = *from;
+  double took = o.how == DL_ENDED_INTERRUPT ? 1 : seconds() - began;
+  char *text = strdup(o.error), *trace = strdup(o.trace); /* they live until the next run */
+  o.error = text ? text : "";
+  o.trace = trace ? trace : "";
+  publish_error(c, &o);
   if (c->stop) dl_shell_abort(took);
-  p = dl_packet_reply(r, NULL);
+  dl_packet *p = dl_packet_reply(r, NULL);
   if (p) {
     dl_buf_form(&p->text, "{\"status\":\"error\",\"execution_count\":%d,", count);
-    dl_buf_add(&p->text, text.s, text.n);
+    dl_error_json(&p->text, &o, c->code, c->len, true);
     dl_buf_text(&p->text, ",");
     add_payload(&p->text);
     dl_buf_text(&p->text, ",\"user_expressions\":{}}");
-    p->text.bad = p->text.bad || text.bad;
   }
-  dl_buf_free(&text);
+  free(text);
+  free(trace);
   return p;
 }
 

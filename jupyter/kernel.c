@@ -28,7 +28,7 @@
 #include "spec.h"
 #include "zmqlib.h"
 
-enum { EXIT_USAGE = 2, LINGER_MS = 1000, LAST_WORDS_MS = 300, MAX_MESSAGE = 128 << 20 };
+enum { EXIT_USAGE = 2, LINGER_MS = 1000, LAST_WORDS_MS = 300 };
 
 static dl_conn conn;
 static void *context, *heart_context, *sock[DL_PORTS];
@@ -103,6 +103,15 @@ static void set_curve(void *s) {
   dl_zmq.setsockopt(s, ZMQ_CURVE_SECRETKEY, conn.curve_secret, 41);
 }
 
+/* What a client can make us hold without being known: its messages that nobody has read yet. */
+static void limit(void *s, dl_port p) {
+  static const int64_t largest[DL_PORTS] = {
+      [DL_SHELL] = 128 << 20, [DL_CONTROL] = 16 << 20, [DL_STDIN] = 1 << 20,
+      [DL_IOPUB] = 1 << 16, [DL_HEART] = 1 << 16};
+  dl_zmq.setsockopt(s, ZMQ_MAXMSGSIZE, &largest[p], sizeof largest[p]);
+  if (p == DL_STDIN) set(s, ZMQ_RCVHWM, 16); /* read only while input is asked for */
+}
+
 /* A socket of this type, bound to its address; false after a line in the log. */
 static bool open_socket(dl_port p, int type) {
   char address[300];
@@ -111,8 +120,7 @@ static bool open_socket(dl_port p, int type) {
   if (!s) return dl_kernel_log("no socket: %s", dl_zmq.strerror(errno)), false;
   set(s, ZMQ_LINGER, LINGER_MS);
   if (strchr(conn.ip, ':')) set(s, ZMQ_IPV6, 1);
-  int64_t largest = MAX_MESSAGE;
-  dl_zmq.setsockopt(s, ZMQ_MAXMSGSIZE, &largest, sizeof largest);
+  limit(s, p);
   if (type == ZMQ_ROUTER && p != DL_HEART) set(s, ZMQ_ROUTER_HANDOVER, 1);
   if (type == ZMQ_XPUB) {
     set(s, ZMQ_SNDHWM, 0); /* never drop behind our back: iopub.c counts */

@@ -23,6 +23,8 @@
 #include "repl/interrupt.h"
 #include "shell.h"
 
+enum { PATIENCE = 50 }; /* times 10 ms that an interrupted child may take to end */
+
 extern char **environ;
 
 /* display(bundle, metadata, display_id, update) */
@@ -83,11 +85,11 @@ static int l_exit(lua_State *L) {
 static int wait_for(pid_t child) {
   int status = 0, fd = (int)syscall(SYS_pidfd_open, child, 0), told = 0;
   while (waitpid(child, &status, WNOHANG) == 0) {
+    bool stop = dl_interrupt_pending() || dl_kernel_is_closing();
     struct pollfd p = {.fd = fd, .events = POLLIN};
-    poll(&p, fd >= 0, dl_interrupt_pending() || fd < 0 ? 10 : 100);
-    if (!dl_interrupt_pending() && !dl_kernel_is_closing()) continue;
-    if (told == 0) kill(child, SIGINT);
-    if (++told > 50) kill(child, SIGKILL);
+    if (stop && told++ == 0) kill(child, SIGINT);
+    if (told > PATIENCE) kill(child, SIGKILL);
+    poll(&p, fd >= 0, stop || fd < 0 ? 10 : 100); /* a signal ends it */
   }
   if (fd >= 0) close(fd);
   return status;

@@ -108,7 +108,7 @@ static void push_text(lua_State *L, int n) {
 
 static int l_require(lua_State *L) {
   lua_getglobal(L, "require");
-  lua_pushliteral(L, "dlrepl.rich");
+  lua_insert(L, 1);
   lua_call(L, 1, 1);
   return 1;
 }
@@ -122,7 +122,8 @@ static bool push_maker(lua_State *L) {
   lua_pop(L, 1);
   if (asked) return false;
   lua_pushcfunction(L, l_require);
-  bool is = lua_pcall(L, 0, 1, 0) == LUA_OK && lua_istable(L, -1) &&
+  lua_pushliteral(L, "dlrepl.rich");
+  bool is = lua_pcall(L, 1, 1, 0) == LUA_OK && lua_istable(L, -1) &&
             lua_getfield(L, -1, "bundle") == LUA_TFUNCTION;
   if (!is) {
     lua_settop(L, top);
@@ -188,6 +189,27 @@ bool dl_mime_values(int n, dl_outcome *o, dl_slice *d, dl_slice *m) {
   *d = (dl_slice){data.s, data.n};
   *m = (dl_slice){metadata.s, metadata.n};
   return !data.bad && !metadata.bad;
+}
+
+static int l_notes(lua_State *L) {
+  lua_pushcfunction(L, l_require);
+  lua_pushliteral(L, "dlrepl.rich.failure");
+  lua_call(L, 1, 1);
+  lua_getfield(L, -1, "notes");
+  lua_pushvalue(L, 1);
+  lua_call(L, 1, 1);
+  restart(&data);
+  if (lua_istable(L, -1)) dl_mime_bundle(L, -1);
+  return 0;
+}
+
+dl_slice dl_mime_notes(const char *text) {
+  dl_outcome o;
+  lua_State *L = dl_session_state();
+  lua_pushcfunction(L, l_notes);
+  lua_pushstring(L, text);
+  dl_session_call(1, &o);
+  return o.how == DL_ENDED_OK && !data.bad ? (dl_slice){data.s, data.n} : (dl_slice){NULL, 0};
 }
 
 dl_slice dl_mime_plain(void) { return (dl_slice){plain, plain_len}; }

@@ -16,6 +16,8 @@
 bool dl_mime_values(int n, dl_outcome *o, dl_slice *data, dl_slice *metadata);
 /* The text/plain of the last bundle made from values. */
 dl_slice dl_mime_plain(void);
+/* The bundle of the lines below the first of an error's text; empty where there are none. */
+dl_slice dl_mime_notes(const char *text);
 /* The table of forms at idx; raises if it is none. */
 dl_slice dl_mime_bundle(lua_State *L, int idx);
 /* Metadata at idx, nil or a table. */

@@ -3,16 +3,20 @@
  * For shell.c and execute.c. This session's cells, numbered as they were; the cells of sessions
  * before stand in the prompt's history, and count as session 1 here, this one as session 2.
  *
- * INVARIANT  Entries are in order, the oldest first; at most PAST_MAX are kept.
+ * INVARIANT  Entries are in order, the oldest first; at most PAST_MAX and PAST_BYTES are kept, and
+ *            none that is larger than ENTRY_MAX.
  * MUST NOT   know Lua. */
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "repl/history.h"
+#include "repl/trace.h"
 #include "shell.h"
 
-enum { PAST_MAX = 5000, OUTPUT_MAX = 4096, BEFORE = 1, NOW = 2 };
+enum { PAST_MAX = 5000, PAST_BYTES = 16 << 20, ENTRY_MAX = 256 << 10, OUTPUT_MAX = 4096 };
+enum { BEFORE = 1, NOW = 2 }; /* sessions */
 
 typedef struct entry {
   int session, line;
@@ -22,6 +26,7 @@ typedef struct entry {
 static struct {
   entry *v;
   int n, cap;
+  size_t bytes;
   bool read;   /* the file of sessions before */
 } past;
 
@@ -30,11 +35,15 @@ static void forget(entry *e) {
   free(e->output);
 }
 
+static void drop_oldest(void) {
+  past.bytes -= strlen(past.v[0].code);
+  forget(&past.v[0]);
+  memmove(past.v, past.v + 1, sizeof *past.v * (size_t)(--past.n));
+}
+
 static void keep(int session, int line, const char *code, size_t len) {
-  if (past.n == PAST_MAX) {
-    forget(&past.v[0]);
-    memmove(past.v, past.v + 1, sizeof *past.v * (size_t)(--past.n));
-  }
+  if (len > ENTRY_MAX) return;
+  while (past.n && (past.n == PAST_MAX || past.bytes + len > PAST_BYTES)) drop_oldest();
   if (past.n == past.cap) {
     int cap = past.cap ? 2 * past.cap : 64;
     entry *v = realloc(past.v, sizeof *v * (size_t)cap);
@@ -47,6 +56,7 @@ static void keep(int session, int line, const char *code, size_t len) {
   memcpy(copy, code, len);
   copy[len] = 0;
   past.v[past.n++] = (entry){session, line, copy, NULL};
+  past.bytes += strlen(copy);
 }
 
 static int lines_before;
@@ -60,6 +70,7 @@ static void read_file(void) {
   entry *mine = past.v;
   past.v = NULL;
   past.n = past.cap = 0;
+  past.bytes = 0;
   dl_history_open(keep_before);
   for (int i = 0; i < n; i++) {
     keep(NOW, mine[i].line, mine[i].code, strlen(mine[i].code));
@@ -71,16 +82,26 @@ static void read_file(void) {
 void dl_past_add(int line, const char *code, size_t len) {
   read_file();
   keep(NOW, line, code, len);
-  if (memchr(code, 0, len)) return;
-  dl_history_add(code);
+  if (len <= ENTRY_MAX && !memchr(code, 0, len)) dl_history_add(code);
 }
 
-void dl_past_output(const char *text, size_t len) {
-  if (!past.n) return;
-  entry *e = &past.v[past.n - 1];
+void dl_past_output(int line, const char *text, size_t len) {
+  entry *e = past.n ? &past.v[past.n - 1] : NULL;
+  if (!e || e->session != NOW || e->line != line) return;
   free(e->output);
   e->output = strndup(text, len < OUTPUT_MAX ? len : OUTPUT_MAX);
 }
+
+/* The text of a cell by its chunk name, "=In[3]"; NULL if it is not kept. */
+static const char *text_of(const char *source) {
+  int line;
+  if (sscanf(source, "=In[%d]", &line) != 1) return NULL;
+  for (int i = past.n - 1; i >= 0 && past.v[i].session == NOW; i--)
+    if (past.v[i].line == line) return past.v[i].code;
+  return NULL;
+}
+
+void dl_past_open(void) { dl_trace_text = text_of; }
 
 /* ---- the request --------------------------------------------------------------------------- */
 

@@ -15,7 +15,7 @@
 #include "capture.h"
 #include "zmqlib.h"
 
-enum { QUIET_MS = 3, GRACE_MS = 20, MAX_QUEUE = 10000 };
+enum { QUIET_MS = 3, GRACE_MS = 20, LATE_MS = 1000, MAX_QUEUE = 10000 };
 
 typedef struct item {
   struct item *next;
@@ -28,7 +28,7 @@ static item *first, **last = &first;
 static int queued;
 static const dl_request *current;
 static bool same_clock;       /* the clients' dates can be compared with ours */
-static double aborted_before; /* seconds since 1970 */
+static double failed_from, failed_until; /* dates, seconds since 1970: see is_late */
 
 const dl_request *dl_shell_request(void) { return current; }
 
@@ -79,7 +79,8 @@ void dl_shell_abort(double seconds) {
     if (!fetch()) break;
   }
   for (item *it = first; it; it = it->next) it->abort = true;
-  aborted_before = now();
+  failed_from = current ? dl_request_date(current) : 0;
+  failed_until = now();
 }
 
 /* ---- answers ----------------------------------------------------------------------------- */
@@ -123,10 +124,16 @@ static dl_packet *refuse(const dl_request *r) {
   return p;
 }
 
-static bool is_aborted(const dl_request *r, const item *it) {
-  if (strcmp(r->type, "execute_request")) return false;
+/* Was it sent between the request that failed and its reply, and is it only just here? A clock that
+ * is wrong gives dates that fail one of these. */
+static bool is_late(const dl_request *r) {
+  if (!same_clock || !failed_from || now() > failed_until + 1e-3 * LATE_MS) return false;
   double date = dl_request_date(r);
-  return it->abort || (same_clock && date > 0 && date < aborted_before);
+  return date >= failed_from && date < failed_until;
+}
+
+static bool is_aborted(const dl_request *r, const item *it) {
+  return !strcmp(r->type, "execute_request") && (it->abort || is_late(r));
 }
 
 static dl_packet *answer(const dl_request *r, const item *it) {
@@ -157,6 +164,7 @@ static void serve(const item *it) {
 void dl_shell_serve(void *socket, bool comparable) {
   shell = socket;
   same_clock = comparable;
+  dl_past_open();
   while (!dl_kernel_is_closing()) {
     fetch();
     item *it = first;

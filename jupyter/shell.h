@@ -23,14 +23,15 @@ void dl_shell_abort(double seconds);
 
 /* ---- execute.c ----------------------------------------------------------------------------- */
 int dl_execution_count(void);
-/* "ename":…,"evalue":…,"traceback":[…] of a failure; `code`: what failed, or NULL. */
-void dl_error_json(dl_buf *b, const dl_outcome *o, const char *code, size_t len);
+/* "ename":…,"evalue":…,"traceback":[…] of the failure of this code, with our own lines or not. */
+void dl_error_json(dl_buf *b, const dl_outcome *o, const char *code, size_t len, bool notes);
 /* "status":"error" and the same for a text. */
 void dl_refusal_json(dl_buf *b, const char *ename, const char *evalue);
 
 /* ---- past.c: what was executed --------------------------------------------------------------- */
+void dl_past_open(void);
 void dl_past_add(int line, const char *code, size_t len);
-void dl_past_output(const char *text, size_t len); /* of the last one */
+void dl_past_output(int line, const char *text, size_t len); /* of the last one, if it is that */
 
 /* ---- input.c: standard input is the client's ------------------------------------------------ */
 void dl_input_stream(void);   /* stdin; before Lua starts */

@@ -17,10 +17,18 @@
 
 enum { MAX_FRAMES = 10, TAIL_FRAMES = 4, MAX_LINE = 200, SPAN = 50 };
 
+const char *(*dl_trace_text)(const char *source);
+
+/* What was run under that name, to be read; NULL if it cannot be. */
+static FILE *open_source(const char *source) {
+  if (source[0] == '@') return fopen(source + 1, "r");
+  const char *text = dl_trace_text ? dl_trace_text(source) : NULL;
+  return text && *text ? fmemopen((void *)text, strlen(text), "r") : NULL;
+}
+
 /* Line n of the file behind "@file", blanks trimmed; false if it cannot be read. */
 static bool source_line(const char *source, int n, char buf[MAX_LINE]) {
-  if (source[0] != '@' || n <= 0) return false;
-  FILE *f = fopen(source + 1, "r");
+  FILE *f = n > 0 ? open_source(source) : NULL;
   if (!f) return false;
   bool found = false;
   for (int line = 1; !found && fgets(buf, MAX_LINE, f);) {
