@@ -954,7 +954,7 @@ function dlrepl.warn(message, keywords) end
 ---@return boolean
 function dlrepl.isinstance(m, keywords) end
 
----is a GPU simulated? Never in this version
+---is a GPU simulated? See dlrepl.simulate
 ---@return boolean
 function dlrepl.is_simulated() end
 
@@ -1203,6 +1203,23 @@ function torch.cuda.init() end
 ---@param fn? any|nil
 ---@param keywords? {obj?: torch.Tensor, fn?: any|nil}
 function torch.cuda.device_of(obj, fn, keywords) end
+
+---a simulated GPU: capacity, allocator, errors and a clock of its own, on any machine; dlrepl.simulate(false) ends it
+---@param card? any
+---@param more? table|nil
+---@param keywords? {card?: any, more?: table|nil}
+---@return any
+function dlrepl.simulate(card, more, keywords) end
+
+---the cards that can be simulated; with a name its figures, each with unit, kind, source, date and confidence
+---@param name? string|nil
+---@param keywords? {name?: string|nil}
+function dlrepl.cards(name, keywords) end
+
+---what the simulated GPU has done: clock, utilisation, MFU, kernels, copies, waits, with error bands
+---@param device? torch.device|string|nil
+---@param keywords? {device?: torch.device|string|nil}
+function dlrepl.gpu(device, keywords) end
 
 ---a lost GPU starts afresh; its tensors are gone, those on the CPU are not
 ---@param device? torch.device|string|nil

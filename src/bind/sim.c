@@ -1,84 +1,323 @@
-/* sim.c -- dlrepl.simulate: a simulated GPU where there is none
+/* sim.c -- the simulated GPU for Lua: opening and closing it, its cards, its clock, its faults
  *
- * For the binding. Options are read here, cards come from kernels/sim.
+ * For lua/dlrepl/sim.lua, which reads the user's words; here are plain tables. dlrepl.debug.sim is
+ * for tests and lessons.
  *
- * INVARIANT  A failed call leaves the device that was there.
- * MUST NOT   compute times; the driver does. */
-#include "sim/sim.h"
-
-#include <stdio.h>
-#include <string.h>
-
+ * INVARIANT  A simulation that cannot open leaves what was open before, unless that had to be shut.
+ * MUST NOT   decide what a card is. */
 #include "bind/bind.h"
 #include "mem/gpu.h"
+#include "sim/sim.h"
 #include "tensor/devmem.h"
 
-static const dl_card *card_named(lua_State *L, const char *name) {
-  const dl_card *c = dl_card_find(name);
-  if (c) return c;
+#include <math.h>
+#include <string.h>
+
+static dl_card *own[DL_GPU_MAX]; /* cards made for the simulation that runs */
+static int nown;
+static const dl_driver *real;    /* the driver that a simulation stands before */
+
+static void free_cards(void) {
+  while (nown) dl_card_free(own[--nown]);
+}
+
+/* ---- reading ---- */
+static const char *text_at(lua_State *L, int tbl, const char *key) {
+  lua_getfield(L, tbl, key);
+  const char *s = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+  lua_pop(L, 1); /* the table keeps it */
+  return s;
+}
+
+static double number_at(lua_State *L, int tbl, const char *key, double otherwise) {
+  lua_getfield(L, tbl, key);
+  double v = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : otherwise;
+  lua_pop(L, 1);
+  return v;
+}
+
+static int64_t bytes_at(lua_State *L, int tbl, const char *key) {
+  lua_getfield(L, tbl, key);
+  int64_t v = lua_isinteger(L, -1) ? lua_tointeger(L, -1) : 0;
+  lua_pop(L, 1);
+  return v;
+}
+
+static dl_status no_card(const char *name) {
   dl_fail(DL_ValueError, DL_E_ARGUMENT, "there is no card '%s'", name);
-  char all[400] = "";
-  for (int i = 0; dl_card_at(i); i++)
-    snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? ", " : "",
-             dl_card_name(dl_card_at(i)));
-  dl_note("the cards are %s", all);
-  dl_raise(L, DL_E_ARGUMENT);
-  return NULL;
+  dl_note("dlrepl.cards() lists them");
+  return dl_err.kind;
 }
 
-static int64_t int_field(lua_State *L, const char *key, int64_t dflt, int64_t least) {
-  int64_t v = dflt;
-  if (lua_getfield(L, 1, key) != LUA_TNIL && (!dl_get_int(L, -1, &v) || v < least))
-    dl_throw(L, DL_ValueError, DL_E_ARGUMENT, "simulate(): %s must be an integer of at least %lld",
-             key, (long long)least);
+/* {base=, name=, title=, figures={{field=, value=, unit=, …}, …}} -> a card of ours */
+static dl_status made_card(lua_State *L, int tbl, const dl_card **out) {
+  const char *base = text_at(L, tbl, "base");
+  const dl_card *from = base ? dl_card_find(base) : NULL;
+  dl_card *c;
+  if (base && !from) return no_card(base);
+  DL_TRY(dl_card_copy(from, text_at(L, tbl, "name"), text_at(L, tbl, "title"), &c));
+  own[nown++] = c;
+  *out = c;
+  lua_getfield(L, tbl, "figures");
+  int figures = lua_gettop(L);
+  for (int i = 1, n = (int)lua_rawlen(L, figures); i <= n; i++) {
+    lua_rawgeti(L, figures, i);
+    int at = lua_gettop(L);
+    dl_figure f = {.field = text_at(L, at, "field"), .unit = text_at(L, at, "unit"),
+                   .kind = text_at(L, at, "kind"), .source = text_at(L, at, "source"),
+                   .date = text_at(L, at, "date"), .confidence = text_at(L, at, "confidence"),
+                   .value = number_at(L, at, "value", NAN)};
+    DL_TRY(dl_card_set(c, &f));
+    lua_pop(L, 1);
+  }
   lua_pop(L, 1);
-  return v;
+  return DL_OK;
 }
 
-static bool bool_field(lua_State *L, const char *key, bool dflt) {
-  bool v = lua_getfield(L, 1, key) == LUA_TNIL ? dflt : lua_toboolean(L, -1);
-  lua_pop(L, 1);
-  return v;
+static dl_status read_cards(lua_State *L, dl_sim_options *o) {
+  lua_getfield(L, 1, "cards");
+  int cards = lua_gettop(L);
+  int64_t n = (int64_t)lua_rawlen(L, cards);
+  if (n < 1 || n > DL_GPU_MAX)
+    return dl_fail(DL_ValueError, DL_E_ARGUMENT, "1 to %d GPUs can be simulated, not %lld",
+                   DL_GPU_MAX, (long long)n);
+  for (o->count = 0; o->count < n; o->count++) {
+    lua_rawgeti(L, cards, o->count + 1);
+    const dl_card **c = &o->card[o->count];
+    if (lua_type(L, -1) == LUA_TTABLE) {
+      DL_TRY(made_card(L, lua_gettop(L), c));
+    } else {
+      *c = dl_card_find(lua_tostring(L, -1));
+      if (!*c) return no_card(lua_tostring(L, -1));
+    }
+    lua_pop(L, 1);
+  }
+  lua_settop(L, 1);
+  return DL_OK;
 }
 
-static void stop(void) {
+/* ---- opening and closing ---- */
+/* _sim_live() -> how many tensors' data are on a GPU, their bytes, "file:line" of the oldest */
+static int l_live(lua_State *L) {
+  int64_t n = 0, bytes = 0;
+  const dl_devmem *oldest = NULL;
+  for (int round = 0; round < 3; round++) {
+    lua_gc(L, LUA_GCCOLLECT);
+    dl_slot_drain(L);
+  }
+  for (const dl_devmem *m = dl_devmem_first; m; m = m->next) {
+    if (m->epoch != dl_gpu_epoch) continue;
+    if (!oldest) oldest = m;
+    bytes += (int64_t)m->nbytes;
+    n++;
+  }
+  lua_pushinteger(L, n);
+  lua_pushinteger(L, bytes);
+  if (oldest && oldest->where.line)
+    lua_pushfstring(L, "%s:%d", oldest->where.source, oldest->where.line);
+  else lua_pushnil(L);
+  return 3;
+}
+
+static void shut(void) {
+  if (!dl_gpu) return;
+  bool simulated = dl_gpu->simulated;
+  if (!simulated) real = dl_gpu;
   dl_gpu_close();
-  dl_sim_close();
+  if (simulated) dl_sim_close();
   dl_mode &= ~(unsigned)DL_MODE_DRY;
+  free_cards();
 }
 
-/* simulate("t4"), simulate{card="a100-80", count=2, compute=false, memory=…, device="mps"},
- * simulate(false) */
-static int l_simulate(lua_State *L) {
-  dl_sim_options o = {.count = 1, .compute = true};
-  const char *name = "t4", *device = "cuda";
-  if (lua_isboolean(L, 1) && !lua_toboolean(L, 1)) {
-    if (dl_gpu && dl_gpu->simulated) stop();
+static int l_open(lua_State *L) {
+  dl_sim_options o = {.count = 0};
+  const dl_driver *drv;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  o.memory = bytes_at(L, 1, "memory");
+  o.host_budget = bytes_at(L, 1, "host");
+  o.host_us_per_op = number_at(L, 1, "host_us_per_op", 0);
+  lua_getfield(L, 1, "compute");
+  o.compute = lua_isnil(L, -1) || lua_toboolean(L, -1);
+  lua_getfield(L, 1, "mps");
+  bool mps = lua_toboolean(L, -1);
+  shut();
+  dl_status st = read_cards(L, &o);
+  if (st == DL_OK) st = dl_sim_open(&o, &drv);
+  if (st == DL_OK) {
+    st = dl_gpu_open(drv, mps ? DL_MPS : DL_CUDA);
+    if (st != DL_OK) dl_sim_close();
+  }
+  if (st == DL_OK) {
+    if (!o.compute) dl_mode |= DL_MODE_DRY;
     return 0;
   }
-  if (lua_istable(L, 1)) {
-    if (lua_getfield(L, 1, "card") != LUA_TNIL) name = luaL_checkstring(L, -1);
-    if (lua_getfield(L, 1, "device") != LUA_TNIL) device = luaL_checkstring(L, -1);
-    o.count = (int)int_field(L, "count", 1, 1);
-    o.memory = int_field(L, "memory", 0, 1);
-    o.compute = bool_field(L, "compute", true);
-  } else if (!lua_isnoneornil(L, 1)) {
-    name = luaL_checkstring(L, 1);
+  free_cards();
+  return dl_raise(L, st);
+}
+
+static int l_close(lua_State *L) {
+  if (!dl_gpu || !dl_gpu->simulated) return 0;
+  shut();
+  if (!real) return 0;
+  dl_status st = dl_gpu_open(real, DL_CUDA);
+  return st == DL_OK ? 0 : dl_raise(L, st);
+}
+
+/* ---- cards ---- */
+static void set_text(lua_State *L, const char *key, const char *s) {
+  lua_pushstring(L, s);
+  lua_setfield(L, -2, key);
+}
+
+static void push_figure(lua_State *L, const dl_figure *f) {
+  lua_createtable(L, 0, 7);
+  set_text(L, "field", f->field);
+  set_text(L, "unit", f->unit);
+  set_text(L, "kind", f->kind);
+  set_text(L, "source", f->source);
+  set_text(L, "date", f->date);
+  set_text(L, "confidence", f->confidence);
+  if (isnan(f->value)) return;
+  lua_pushnumber(L, f->value);
+  lua_setfield(L, -2, "value");
+}
+
+static void push_card(lua_State *L, const dl_card *c) {
+  lua_createtable(L, 0, 3);
+  set_text(L, "name", dl_card_name(c));
+  set_text(L, "title", dl_card_title(c));
+  lua_newtable(L);
+  const dl_figure *f;
+  for (int i = 0; (f = dl_card_figure_at(c, i)); i++) {
+    push_figure(L, f);
+    lua_rawseti(L, -2, i + 1);
   }
-  if (o.count > 16)
-    return dl_throw(L, DL_ValueError, DL_E_ARGUMENT, "simulate(): count must be at most 16");
-  for (int i = 0; i < o.count; i++) o.card[i] = card_named(L, name);
-  if (dl_devmem_first) lua_gc(L, LUA_GCCOLLECT);
-  if (dl_gpu) stop();
-  const dl_driver *drv;
-  dl_status st = dl_sim_open(&o, &drv);
-  if (st == DL_OK) st = dl_gpu_open(drv, strcmp(device, "mps") ? DL_CUDA : DL_MPS);
-  if (st != DL_OK) return dl_raise(L, st);
-  if (!o.compute) dl_mode |= DL_MODE_DRY;
+  lua_setfield(L, -2, "figures");
+}
+
+/* _sim_cards() -> a list of {name=, title=, figures=}; _sim_cards(name) -> one, nil if none */
+static int l_cards(lua_State *L) {
+  const dl_card *c;
+  if (!lua_isnoneornil(L, 1)) {
+    c = dl_card_find(luaL_checkstring(L, 1));
+    if (!c) return 0;
+    push_card(L, c);
+    return 1;
+  }
+  lua_newtable(L);
+  for (int i = 0; (c = dl_card_at(i)); i++) {
+    push_card(L, c);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+/* ---- the clock ---- */
+static void set_number(lua_State *L, const char *key, double v) {
+  lua_pushnumber(L, v);
+  lua_setfield(L, -2, key);
+}
+
+/* _sim_report(device) -> what it has done, nil when nothing is simulated */
+static int l_report(lua_State *L) {
+  dl_sim_report r;
+  if (!dl_gpu || !dl_gpu->simulated) return 0;
+  int dev = dl_check_gpu(L, 1, "gpu");
+  if (dl_sim_look(dev, &r)) return 0;
+  const struct { const char *key; double v; } figures[] = {
+      {"elapsed_us", r.elapsed_us}, {"busy_us", r.busy_us}, {"peak_us", r.peak_us},
+      {"copy_us", r.copy_us}, {"wait_us", r.wait_us}, {"flops", r.flops}, {"bytes", r.bytes},
+      {"h2d_bytes", r.h2d_bytes}, {"d2h_bytes", r.d2h_bytes}, {"low_us", r.low_us},
+      {"high_us", r.high_us}, {"kernels", (double)r.kernels}, {"copies", (double)r.copies},
+      {"syncs", (double)r.syncs}, {"mallocs", (double)r.mallocs}, {"frees", (double)r.frees},
+      {"host_us", dl_gpu->host_us()}};
+  lua_newtable(L);
+  for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+    set_number(L, figures[i].key, figures[i].v);
+  lua_pushboolean(L, dl_gpu->dry);
+  lua_setfield(L, -2, "dry");
+  lua_pushinteger(L, dev);
+  lua_setfield(L, -2, "device");
+  return 1;
+}
+
+/* _sim_work(us): the host was busy for so long; gives the host's clock in microseconds, or nil */
+static int l_work(lua_State *L) {
+  if (!dl_gpu || !dl_gpu->simulated) return 0;
+  dl_sim_host_work(luaL_optnumber(L, 1, 0));
+  lua_pushnumber(L, dl_gpu->host_us());
+  return 1;
+}
+
+/* ---- a loader's time ---- */
+typedef struct feedbox { const dl_tag_info *tag; dl_sim_feed f; } feedbox;
+static const dl_tag_info t_feed = {"dlrepl.feed", sizeof(feedbox)};
+
+static feedbox *new_feed(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  feedbox *b = dl_new_object(L, &t_feed);
+  b->f = (dl_sim_feed){.workers = (int)number_at(L, 1, "workers", 0),
+                       .prefetch = (int)number_at(L, 1, "prefetch", 0),
+                       .items = (int64_t)number_at(L, 1, "items", 1),
+                       .item_us = number_at(L, 1, "item_us", 0),
+                       .pin_us = number_at(L, 1, "pin_us", 0),
+                       .start_us = number_at(L, 1, "start_us", 0)};
+  return b;
+}
+
+/* _sim_feed{workers=, items=, item_us=, …} -> a function that gives the next batch at the host's
+ * clock (moved on to when it is there) */
+static int l_feed_next(lua_State *L) {
+  feedbox *b = dl_object(L, lua_upvalueindex(1), &t_feed);
+  if (!b || !dl_gpu || !dl_gpu->simulated) return 0;
+  double now = dl_gpu->host_us(), then = dl_sim_feed_next(&b->f, now);
+  dl_sim_host_work(then - now);
+  lua_pushnumber(L, then - now);
+  return 1;
+}
+
+static int l_feed(lua_State *L) {
+  feedbox *b = new_feed(L);
+  dl_sim_feed_start(&b->f, dl_gpu && dl_gpu->simulated ? dl_gpu->host_us() : 0);
+  lua_pushcclosure(L, l_feed_next, 1);
+  return 1;
+}
+
+/* _sim_loader({workers=, items=, item_us=, …}, batches, step_us) -> microseconds of the whole run */
+static int l_loader(lua_State *L) {
+  int64_t batches = luaL_checkinteger(L, 2);
+  double step = luaL_checknumber(L, 3);
+  lua_pushnumber(L, dl_sim_loader_us(&new_feed(L)->f, batches, step));
+  return 1;
+}
+
+/* ---- faults ---- */
+/* debug.sim{refuse=n, lose=true, device=0} */
+static int l_faults(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  if (!dl_gpu || !dl_gpu->simulated)
+    return dl_throw(L, DL_RuntimeError, DL_E_DEVICE, "no GPU is simulated");
+  lua_getfield(L, 1, "device");
+  int dev = lua_isnil(L, -1) ? dl_gpu_current() : dl_check_gpu(L, lua_gettop(L), "sim");
+  lua_getfield(L, 1, "refuse");
+  if (!lua_isnil(L, -1)) dl_sim_refuse(dev, luaL_checkinteger(L, -1));
+  lua_getfield(L, 1, "lose");
+  if (lua_toboolean(L, -1)) dl_sim_lose(dev);
   return 0;
 }
 
 void dl_sim_bind_open(lua_State *L, int dlrepl) {
-  static const luaL_Reg funcs[] = {{"simulate", l_simulate}, {NULL, NULL}};
-  dl_set_funcs(L, dlrepl, funcs);
+  static const luaL_Reg funcs[] = {
+      {"_sim_open", l_open}, {"_sim_close", l_close}, {"_sim_live", l_live},
+      {"_sim_cards", l_cards}, {"_sim_report", l_report}, {"_sim_work", l_work},
+      {"_sim_feed", l_feed}, {"_sim_loader", l_loader}, {NULL, NULL}};
+  dl_metatable(L, &t_feed);
+  lua_pop(L, 1);
+  lua_pushvalue(L, dlrepl);
+  luaL_setfuncs(L, funcs, 0);
+  lua_getfield(L, -1, "debug");
+  lua_pushcfunction(L, l_faults);
+  lua_setfield(L, -2, "sim");
+  lua_pop(L, 2);
 }
