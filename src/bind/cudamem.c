@@ -272,6 +272,58 @@ static int l_segments(lua_State *L) {
   return 1;
 }
 
+/* last_oom() -> what the last out of memory was explained with, or nil: {asked =, live =, capacity =,
+ * holes =, largest_hole =, retained =, why = "size" …, roles = {parameter = bytes, …},
+ * holders = {{source =, line =, op =, role =, count =, bytes =}, …}, advice = {{saves =, text =}}} */
+static void put_str(lua_State *L, const char *k, const char *v) {
+  if (!v) return;
+  lua_pushstring(L, v);
+  lua_setfield(L, -2, k);
+}
+
+static void put_holders(lua_State *L, const dl_explanation *e) {
+  lua_createtable(L, e->holders, 0);
+  for (int i = 0; i < e->holders; i++) {
+    const dl_holder *h = &e->holder[i];
+    lua_createtable(L, 0, 6);
+    put_str(L, "source", h->source);
+    put_str(L, "op", h->op);
+    put_str(L, "role", dl_role_name[h->role]);
+    put(L, "line", h->line);
+    put(L, "count", h->count);
+    put(L, "bytes", h->bytes);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, "holders");
+}
+
+static int l_last_oom(lua_State *L) {
+  static const char *const why[] = {"size", "fragmentation", "retention", "refused"};
+  const dl_explanation *e = dl_last_oom();
+  if (e->asked == 0) return 0;
+  lua_createtable(L, 0, 10);
+  put(L, "asked", e->asked);
+  put(L, "live", e->live);
+  put(L, "capacity", e->capacity);
+  put(L, "holes", e->holes);
+  put(L, "largest_hole", e->largest_hole);
+  put(L, "retained", e->retained);
+  put_str(L, "why", why[e->verdict]);
+  lua_createtable(L, 0, DL_ROLE_COUNT);
+  for (int r = 0; r < DL_ROLE_COUNT; r++) put(L, dl_role_name[r], e->role[r]);
+  lua_setfield(L, -2, "roles");
+  put_holders(L, e);
+  lua_createtable(L, e->advices, 0);
+  for (int i = 0; i < e->advices; i++) {
+    lua_createtable(L, 0, 2);
+    put(L, "saves", e->advice[i].saves);
+    put_str(L, "text", e->advice[i].text);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, "advice");
+  return 1;
+}
+
 /* refuse_device(n): the n-th request that reaches the driver finds it out of memory (0: none);
  * true if an earlier request for that was never met. With no_caching every request does. */
 static int l_refuse_device(lua_State *L) {
@@ -297,6 +349,8 @@ void dl_cudamem_open(lua_State *L, int cuda, int dlrepl) {
   lua_getfield(L, dlrepl, "debug");
   lua_pushcfunction(L, l_refuse_device);
   lua_setfield(L, -2, "refuse_device");
+  lua_pushcfunction(L, l_last_oom);
+  lua_setfield(L, -2, "last_oom");
   lua_pop(L, 1);
   dl_pool_collect = collect;
   dl_pool_pace = pace;

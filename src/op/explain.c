@@ -121,11 +121,16 @@ static const char *place(const dl_holder *h, char *buf, size_t cap) {
   return buf;
 }
 
-static void advise(dl_explanation *e, int64_t saves, const char *text) {
+static bool before(const dl_advice *a, dl_effort effort, int64_t saves) {
+  return a->effort != effort ? a->effort < effort : a->saves >= saves;
+}
+
+static void advise(dl_explanation *e, dl_effort effort, int64_t saves, const char *text) {
   if (saves < 512 || e->advices == DL_ADVICE) return;
   int k = e->advices++;
-  for (; k > 0 && e->advice[k - 1].saves < saves; k--) e->advice[k] = e->advice[k - 1];
+  for (; k > 0 && !before(&e->advice[k - 1], effort, saves); k--) e->advice[k] = e->advice[k - 1];
   e->advice[k].saves = saves;
+  e->advice[k].effort = effort;
   snprintf(e->advice[k].text, sizeof e->advice[k].text, "%s", text);
 }
 
@@ -135,25 +140,26 @@ static void advise_all(dl_explanation *e, const dl_holder *worst, pass p) {
   if (worst) {
     snprintf(text, sizeof text, "let go of what earlier steps left (most was made at %s): keep "
              "loss:item(), or x:detach():cpu(), not the tensor", place(worst, at, sizeof at));
-    advise(e, e->retained, text);
+    advise(e, DL_FREE, e->retained, text);
   }
   if (e->verdict == DL_OOM_FRAGMENTATION)
-    advise(e, e->holes, dl_conf.expandable ? "torch.cuda.empty_cache() after large tensors went"
+    advise(e, DL_FREE, e->holes, dl_conf.expandable ? "torch.cuda.empty_cache() after large tensors went"
                                            : "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
   if (forward)
-    advise(e, e->role[DL_ROLE_GRAD], "opt:zero_grad() before the forward pass: the last step's "
+    advise(e, DL_FREE, e->role[DL_ROLE_GRAD], "opt:zero_grad() before the forward pass: the last step's "
            "gradients still live (set_to_none=false keeps them)");
   if (!dl_phase_step && p.grows > 0)
-    advise(e, (p.grows + (forward ? e->asked : 0)) / 2,
+    advise(e, DL_LESS, (p.grows + (forward ? e->asked : 0)) / 2,
            "half the batch (and two backward() a step, to the same effect)");
   if (!dl_phase_step && !(dl_mode & DL_MODE_AUTOCAST))
-    advise(e, p.mixed + (forward ? e->asked / 2 : 0) - e->role[DL_ROLE_PARAM] / 2,
+    advise(e, DL_LESS, p.mixed + (forward ? e->asked / 2 : 0) - e->role[DL_ROLE_PARAM] / 2,
            "torch.autocast(\"cuda\"): activations in half precision");
   if (dl_phase_step || e->role[DL_ROLE_STATE] > e->role[DL_ROLE_PARAM])
-    advise(e, e->role[DL_ROLE_STATE] + (dl_phase_step ? e->asked : 0),
+    advise(e, DL_OTHER_WAY, e->role[DL_ROLE_STATE] + (dl_phase_step ? e->asked : 0),
            "optim.SGD: it keeps no state, Adam two values a parameter");
   if (forward && p.grows == 0)
-    advise(e, e->role[DL_ROLE_PARAM] / 2, "a model in half precision: model:to(torch.bfloat16)");
+    advise(e, DL_OTHER_WAY, e->role[DL_ROLE_PARAM] / 2,
+           "a model in half precision: model:to(torch.bfloat16)");
 }
 
 void dl_explain(dl_pool *p, int dev, int64_t asked, dl_explanation *e) {
@@ -234,16 +240,19 @@ static void tell_verdict(const dl_explanation *e) {
   }
 }
 
+static dl_explanation last;      /* 5 KB that a deep stack need not carry */
+const dl_explanation *dl_last_oom(void) { return &last; }
+
 void dl_explain_oom(dl_pool *p, int dev, size_t asked) {
-  static dl_explanation e;       /* 5 KB that a deep stack need not carry */
   char n[32];
-  dl_explain(p, dev, (int64_t)asked, &e);
-  tell_roles(&e, dev);
-  tell_holders(&e);
-  tell_verdict(&e);
-  int64_t lacks = e.live + e.asked - e.capacity;
-  for (int i = 0; i < e.advices && i < 3; i++)
-    dl_note("%s: %s (saves %s%s)", i ? "or" : "try", e.advice[i].text,
-            dl_bytes_str(e.advice[i].saves, n),
-            lacks > 0 && e.advice[i].saves >= lacks ? ", enough" : "");
+  dl_explanation *e = &last;
+  dl_explain(p, dev, (int64_t)asked, e);
+  tell_roles(e, dev);
+  tell_holders(e);
+  tell_verdict(e);
+  int64_t lacks = e->live + e->asked - e->capacity;
+  for (int i = 0; i < e->advices && i < 3; i++)
+    dl_note("%s: %s (saves %s%s)", i ? "or" : "try", e->advice[i].text,
+            dl_bytes_str(e->advice[i].saves, n),
+            lacks > 0 && e->advice[i].saves >= lacks ? ", enough" : "");
 }

@@ -32,7 +32,9 @@ typedef enum dl_verdict {
   DL_OOM_REFUSED                 /* there was room: the driver refused */
 } dl_verdict;
 
-typedef struct dl_advice { int64_t saves; char text[200]; } dl_advice;
+/* What it takes: nothing, less work a step, another way of training. */
+typedef enum dl_effort { DL_FREE, DL_LESS, DL_OTHER_WAY } dl_effort;
+typedef struct dl_advice { int64_t saves; dl_effort effort; char text[200]; } dl_advice;
 
 typedef struct dl_explanation {
   int64_t asked, live, capacity; /* capacity: what this process could have of the card */
@@ -40,7 +42,7 @@ typedef struct dl_explanation {
   int64_t holes, largest_hole;   /* free inside reserved segments */
   int64_t retained;              /* left by older steps, line by line again and again */
   dl_verdict verdict;
-  int holders, advices;          /* both largest first */
+  int holders, advices;          /* largest first, least effort first */
   dl_holder holder[DL_HOLDERS];
   dl_advice advice[DL_ADVICE];
 } dl_explanation;
@@ -49,6 +51,7 @@ typedef struct dl_explanation {
 void dl_explain(dl_pool *p, int dev, int64_t asked, dl_explanation *e);
 /* Appends it to dl_err as notes: roles, holders, verdict, three things to try. */
 void dl_explain_oom(dl_pool *p, int dev, size_t asked);
+const dl_explanation *dl_last_oom(void);      /* what it said last; asked is 0 before the first */
 
 /* Where the program is, told by the walk and by the optimizers: advice depends on it. */
 extern int dl_phase_backward, dl_phase_step;

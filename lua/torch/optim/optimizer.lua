@@ -238,6 +238,8 @@ local function make_state(self)
   return fresh
 end
 
+local stepping = setmetatable({}, {__close = function() core.record_step(0) end})
+
 -- step(closure): updates every parameter that has a gradient; closure() is called first, with
 -- gradients on, and its loss returned.
 function Optimizer.step(self, closure)
@@ -245,9 +247,9 @@ function Optimizer.step(self, closure)
   if closure then loss = torch.enable_grad(closure) end
   local _ <close> = torch.no_grad()
   core.record_step(1)
+  local _ <close> = stepping
   local fresh = make_state(self)
   for _, group in ipairs(self.param_groups) do self:_update(group, fresh) end
-  core.record_step(0)
   return loss
 end
 
