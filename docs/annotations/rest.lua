@@ -1424,5 +1424,142 @@ function dlrepl.plot.stack(x, parts, keywords) end
 ---@param keywords? {matrix?: torch.Tensor, range?: table|nil, title?: string|nil, columns?: number|nil, height?: number|nil, ascii?: boolean}
 function dlrepl.plot.image(matrix, keywords) end
 
+---inside f, or until the end of the block, each op runs in the dtype PyTorch's lists give it
+---@param device_type string|table
+---@param dtype? torch.dtype|nil
+---@param enabled? boolean
+---@param cache_enabled? boolean|nil
+---@param f? function|nil
+---@param keywords? {device_type?: string, dtype?: torch.dtype|nil, enabled?: boolean, cache_enabled?: boolean|nil, f?: function|nil}
+function torch.autocast(device_type, dtype, enabled, cache_enabled, f, keywords) end
+
+torch.amp = {}
+---the same as torch.autocast
+---@param device_type string|table
+---@param dtype? torch.dtype|nil
+---@param enabled? boolean
+---@param cache_enabled? boolean|nil
+---@param f? function|nil
+---@param keywords? {device_type?: string, dtype?: torch.dtype|nil, enabled?: boolean, cache_enabled?: boolean|nil, f?: function|nil}
+function torch.amp.autocast(device_type, dtype, enabled, cache_enabled, f, keywords) end
+
+---multiplies the loss so that float16 gradients do not vanish, divides them before the step, skips steps with inf or nan
+---@param device? string
+---@param init_scale? number
+---@param growth_factor? number
+---@param backoff_factor? number
+---@param growth_interval? integer
+---@param enabled? boolean
+---@param keywords? {device?: string, init_scale?: number, growth_factor?: number, backoff_factor?: number, growth_interval?: integer, enabled?: boolean}
+function torch.amp.GradScaler(device, init_scale, growth_factor, backoff_factor, growth_interval, enabled, keywords) end
+
+---a forward for torch.autograd.Function that remembers its autocast region; cast_inputs gives its tensors a dtype and turns autocast off
+---@param fwd function|table
+---@param keywords? {fwd?: function, device_type?: string, cast_inputs?: torch.dtype|nil}
+function torch.amp.custom_fwd(fwd, keywords) end
+
+---a backward that runs in the autocast region of its forward (see torch.amp.custom_fwd)
+---@param bwd function|table
+---@param keywords? {bwd?: function, device_type?: string}
+function torch.amp.custom_bwd(bwd, keywords) end
+
+---does autocast know this kind of device?
+---@param device_type string|table
+---@param keywords? {device_type?: string}
+function torch.amp.is_autocast_available(device_type, keywords) end
+
+---the 16-bit dtype that autocast uses on a kind of device
+---@param device_type string|table
+---@param keywords? {device_type?: string}
+function torch.get_autocast_dtype(device_type, keywords) end
+
+---choose that dtype for regions that do not name one
+---@param device_type string|table
+---@param dtype? torch.dtype
+---@param keywords? {device_type?: string, dtype?: torch.dtype}
+function torch.set_autocast_dtype(device_type, dtype, keywords) end
+
+---is a region on for this kind of device?
+---@param device_type? string
+---@param keywords? {device_type?: string}
+function torch.is_autocast_enabled(device_type, keywords) end
+
+---turn autocast on or off without a region
+---@param device_type string|table
+---@param enabled? boolean
+---@param keywords? {device_type?: string, enabled?: boolean}
+function torch.set_autocast_enabled(device_type, enabled, keywords) end
+
+---are casts of weights kept until the outermost region ends?
+function torch.is_autocast_cache_enabled() end
+
+---keep casts of weights within a region, or not
+---@param enabled boolean|table
+---@param keywords? {enabled?: boolean}
+function torch.set_autocast_cache_enabled(enabled, keywords) end
+
+---forget the casts of weights
+function torch.clear_autocast_cache() end
+
+---deprecated: torch.is_autocast_enabled('cpu')
+function torch.is_autocast_cpu_enabled() end
+
+---deprecated: torch.get_autocast_dtype('cpu')
+function torch.get_autocast_cpu_dtype() end
+
+---deprecated: torch.get_autocast_dtype('cuda')
+function torch.get_autocast_gpu_dtype() end
+
+torch.utils.checkpoint = {}
+---function(args) without keeping its activations: backward runs it again
+---@param Function function|table
+---@param args? any
+---@param keywords? {Function?: function, args?: any, use_reentrant?: boolean|nil, preserve_rng_state?: boolean, determinism_check?: string, early_stop?: boolean}
+function torch.utils.checkpoint.checkpoint(Function, args, keywords) end
+
+---a Sequential in segments, all but the last checkpointed
+---@param functions any|table
+---@param segments? integer
+---@param input? torch.Tensor
+---@param keywords? {functions?: any, segments?: integer, input?: torch.Tensor, use_reentrant?: boolean|nil, preserve_rng_state?: boolean}
+function torch.utils.checkpoint.checkpoint_sequential(functions, segments, input, keywords) end
+
+---inside f, or until the end of the block: does the second run stop once all that was saved is there?
+---@param enable boolean|table
+---@param f? function|nil
+---@param keywords? {enable?: boolean, f?: function|nil}
+function torch.utils.checkpoint.set_checkpoint_early_stop(enable, f, keywords) end
+
+torch.autograd.graph = {}
+---inside f each tensor that backward will need passes pack; backward asks unpack for it
+---@param pack function|table
+---@param unpack? function
+---@param f? function|nil
+---@param keywords? {pack?: function, unpack?: function, f?: function|nil}
+function torch.autograd.graph.saved_tensors_hooks(pack, unpack, f, keywords) end
+
+---inside f, what backward will need waits in host memory
+---@param pin_memory? boolean
+---@param device_type? string
+---@param f? function|nil
+---@param keywords? {pin_memory?: boolean, device_type?: string, f?: function|nil}
+function torch.autograd.graph.save_on_cpu(pin_memory, device_type, f, keywords) end
+
+---bytes by role on each device, by module, and the graphs that are held; with a function: its peak and a timeline
+---@param function_or_module? any
+---@param module_or_function? any
+---@param keywords? {function_or_module?: any, module_or_function?: any}
+function dlrepl.report(function_or_module, module_or_function, keywords) end
+
+---who keeps autograd graphs alive: variable or table path, nodes, bytes, since when
+function dlrepl.graphs() end
+
+---a batch in pieces, each with its share, for gradient accumulation
+---@param pieces integer|table
+---@param batch? torch.Tensor
+---@param more? any
+---@param keywords? {pieces?: integer, batch?: torch.Tensor, more?: any}
+function dlrepl.accumulate(pieces, batch, more, keywords) end
+
 Dataset, DataLoader = torch.utils.data.Dataset, torch.utils.data.DataLoader
 TensorDataset = torch.utils.data.TensorDataset

@@ -16,6 +16,7 @@ int dl_old_tensor(lua_State *L);
 int dl_read_idx(lua_State *L);
 void dl_helper_open(lua_State *L, int dlrepl);
 void dl_record_open(lua_State *L, int dlrepl);
+void dl_held_open(lua_State *L, int dlrepl);
 void dl_function_helpers(lua_State *L, int dlrepl);
 void dl_autocast_open(lua_State *L, int dlrepl);
 void dl_describe_open(lua_State *L, int dlrepl);
@@ -375,6 +376,7 @@ int dl_bind_open(lua_State *L) {
   lua_setfield(L, dlrepl, "_read_idx");
   dl_helper_open(L, dlrepl);
   dl_record_open(L, dlrepl);
+  dl_held_open(L, dlrepl);
   dl_autocast_open(L, dlrepl);
   dl_function_helpers(L, dlrepl);
   dl_describe_open(L, dlrepl);

@@ -252,9 +252,24 @@ static void put_training(lua_State *L, const dl_record *r) {
     put_str(L, "name", r->module[i].name);
     put_bool(L, "training", r->module[i].training);
     put_bool(L, "grad", r->module[i].grad);
+    put_int(L, "depth", r->module[i].depth);
+    put_int(L, "saved", r->module[i].saved);
     lua_rawseti(L, -2, i + 1);
   }
   lua_setfield(L, -2, "modules");
+}
+
+/* timeline: a list of {op =, cpu = {role = bytes}, cuda = {role = bytes}} */
+static void put_timeline(lua_State *L, const dl_record *r) {
+  lua_createtable(L, (int)r->nsample, 0);
+  for (int64_t i = 0; i < r->nsample; i++) {
+    lua_createtable(L, 0, 3);
+    put_int(L, "op", r->sample[i].op);
+    put_roles(L, "cpu", r->sample[i].bytes[0]);
+    put_roles(L, "cuda", r->sample[i].bytes[1]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, "timeline");
 }
 
 static void push_record(lua_State *L, const dl_record *r) {
@@ -266,6 +281,7 @@ static void push_record(lua_State *L, const dl_record *r) {
   put_graph(L, r);
   put_training(L, r);
   put_params(L, r);
+  put_timeline(L, r);
 }
 
 /* ---- watching ------------------------------------------------------------------------------- */
@@ -279,10 +295,30 @@ static void watch_one(lua_State *L, const char *name) {
   lua_pop(L, 1);
 }
 
+/* dl.record_names: the modules of the model at the top of the stack by their paths */
+static void name_modules(lua_State *L) {
+  lua_newtable(L);
+  lua_getfield(L, -2, "named_modules");
+  lua_pushvalue(L, -3);
+  lua_call(L, 1, 1);
+  int list = lua_gettop(L), n = (int)lua_rawlen(L, list);
+  for (int i = 1; i <= n; i++) {
+    lua_rawgeti(L, list, i);
+    lua_rawgeti(L, -1, 2);
+    lua_rawgeti(L, -2, 1);
+    lua_rawset(L, list - 1);
+    lua_settop(L, list);
+  }
+  lua_pop(L, 1);
+  lua_setfield(L, LUA_REGISTRYINDEX, "dl.record_names");
+}
+
 /* watch: a module (its named parameters), or a table of tensors */
 static int read_watch(lua_State *L) {
   char name[32];
   if (luaL_getmetafield(L, 1, "module_class") != LUA_TNIL) {
+    lua_settop(L, 1);
+    name_modules(L);
     lua_getfield(L, 1, "named_parameters");
     lua_pushvalue(L, 1);
     lua_call(L, 1, 1);
@@ -306,16 +342,40 @@ static int read_watch(lua_State *L) {
   return 0;
 }
 
-/* torch.nn.class calls this at each module's call while a record is kept */
-static int l_module(lua_State *L) {
-  if (lua_getfield(L, 1, "training") == LUA_TNIL) return 0;
-  bool training = lua_toboolean(L, -1);
+/* The module at 1 by its path in the watched model, else by its class. Pushes the text. */
+static const char *push_module_name(lua_State *L) {
+  lua_getfield(L, LUA_REGISTRYINDEX, "dl.record_names");
+  if (lua_istable(L, -1)) {
+    lua_pushvalue(L, 1);
+    if (lua_rawget(L, -2) == LUA_TSTRING && lua_rawlen(L, -1) > 0) {
+      lua_remove(L, -2);
+      return lua_tostring(L, -1);
+    }
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
   luaL_getmetafield(L, 1, "__name");
-  dl_record_module(lua_tostring(L, -1) ? lua_tostring(L, -1) : "Module", training);
-  return 0;
+  return lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "Module";
+}
+
+/* torch.nn.class makes each call of a module through this while a record is kept: (call, self) */
+static int l_module(lua_State *L) {
+  int n = lua_gettop(L);
+  lua_pushvalue(L, 1);
+  lua_remove(L, 1); /* self, …, call */
+  lua_getfield(L, 1, "training");
+  bool training = lua_toboolean(L, -1);
+  int64_t at = dl_record_module(push_module_name(L), training);
+  lua_settop(L, n);
+  lua_insert(L, 1);
+  lua_call(L, n - 1, LUA_MULTRET);
+  dl_record_module_end(at);
+  return lua_gettop(L);
 }
 
 static void set_module_watch(lua_State *L, bool on) {
+  lua_pushnil(L);
+  lua_setfield(L, LUA_REGISTRYINDEX, "dl.record_names");
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
   lua_getfield(L, -1, "torch.nn.class");
   lua_remove(L, -2);

@@ -108,6 +108,7 @@ dl_status dl_record_start(void) {
   dl_rec = calloc(1, sizeof *dl_rec);
   if (!dl_rec) return dl_fail(DL_MemoryError, DL_E_OOM, "not enough memory for a run record");
   dl_rec_backward = dl_rec_stepping = 0;
+  dl_rec->stretch = 1;
   dl_rec->nodes_start = dl_rec->nodes_peak = dl_nodes_live;
   dl_mode |= DL_MODE_RECORD;
   dl_recording = &recorder;
@@ -232,14 +233,29 @@ void dl_record_scale(double scale) {
     dl_rec->scale[dl_rec->nscale++] = scale;
 }
 
-void dl_record_module(const char *name, bool training) {
-  if (!dl_record_on() || dl_rec->nmodule == DL_REC_LOG) return;
+static int64_t saved_bytes(void) {
+  int64_t n = 0;
+  for (int s = 0; s < DL_LEDGER_SLOTS; s++) n += dl_ledger[s][DL_ROLE_SAVED];
+  return n;
+}
+
+int64_t dl_record_module(const char *name, bool training) {
+  if (!dl_record_on() || dl_rec->nmodule == DL_REC_LOG) return -1;
   if (!dl_rec_grow(&dl_rec->module, &dl_rec->capmodule, dl_rec->nmodule, sizeof *dl_rec->module))
-    return;
-  dl_rec_module *m = &dl_rec->module[dl_rec->nmodule++];
+    return -1;
+  dl_rec_module *m = &dl_rec->module[dl_rec->nmodule];
   snprintf(m->name, sizeof m->name, "%s", name);
   m->training = training;
   m->grad = dl_grad_enabled();
+  m->depth = dl_rec->module_depth++;
+  m->saved = -saved_bytes();
+  return dl_rec->nmodule++;
+}
+
+void dl_record_module_end(int64_t at) {
+  if (!dl_record_on() || at < 0 || at >= dl_rec->nmodule) return;
+  dl_rec->module[at].saved += saved_bytes();
+  dl_rec->module_depth = dl_rec->module[at].depth;
 }
 
 bool dl_record_peek(dl_tensor *t, double *v) {

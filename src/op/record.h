@@ -70,7 +70,16 @@ typedef struct dl_rec_memory { /* bytes of one device */
 } dl_rec_memory;
 
 /* A module's call. */
-typedef struct dl_rec_module { char name[46]; bool training, grad; } dl_rec_module;
+typedef struct dl_rec_module {
+  char name[62];
+  bool training, grad;
+  int depth;              /* calls of modules around it */
+  int64_t saved;          /* bytes that the graph keeps more after it than before, all devices */
+} dl_rec_module;
+
+/* Bytes by role of the CPU and of the first GPU after an op: the highest of its stretch of ops. */
+typedef struct dl_rec_sample { int64_t op, bytes[2][DL_ROLE_COUNT]; } dl_rec_sample;
+#define DL_REC_SAMPLES 512
 
 #define DL_REC_WHY 12
 typedef struct dl_record {
@@ -91,6 +100,9 @@ typedef struct dl_record {
   int64_t nscale, capscale;
   dl_rec_module *module;  /* in order of their calls, at most DL_REC_LOG */
   int64_t nmodule, capmodule;
+  int module_depth;
+  dl_rec_sample sample[DL_REC_SAMPLES];
+  int64_t nsample, stretch, ops; /* ops a sample stands for; ops so far */
 } dl_record;
 #define DL_REC_LOG 65536
 
@@ -112,6 +124,8 @@ void dl_record_step(int what);
 void dl_record_scale(double scale);   /* GradScaler:update */
 /* The first element of t without a synchronisation that counts; false where it cannot be read. */
 bool dl_record_peek(dl_tensor *t, double *v);
-void dl_record_module(const char *name, bool training);
+/* A module's call begins: its place in the log, -1 when it is full; ends: what it left saved. */
+int64_t dl_record_module(const char *name, bool training);
+void dl_record_module_end(int64_t at);
 
 #endif

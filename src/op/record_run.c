@@ -98,6 +98,35 @@ static void write_down(const dl_rec_op *e, int64_t ns) {
     dl_rec->dropped++;
 }
 
+/* ---- the timeline --------------------------------------------------------------------------- */
+static int64_t total(const dl_rec_sample *s) {
+  int64_t n = 0;
+  for (int d = 0; d < 2; d++)
+    for (int r = 0; r < DL_ROLE_COUNT; r++) n += s->bytes[d][r];
+  return n;
+}
+
+/* Full: each sample stands for twice as many ops, and of two the higher one stays. */
+static void halve(dl_record *r) {
+  for (int64_t i = 0; i < r->nsample / 2; i++) {
+    const dl_rec_sample *a = &r->sample[2 * i], *b = a + 1;
+    r->sample[i] = total(a) >= total(b) ? *a : *b;
+  }
+  r->nsample /= 2;
+  r->stretch *= 2;
+}
+
+static void sample(dl_record *r) {
+  dl_rec_sample now = {.op = r->ops};
+  memcpy(now.bytes[0], dl_ledger[0], sizeof now.bytes[0]);
+  memcpy(now.bytes[1], dl_ledger[DL_LEDGER_CUDA], sizeof now.bytes[1]);
+  bool begins = r->ops++ % r->stretch == 0;
+  if (begins && r->nsample == DL_REC_SAMPLES) halve(r);
+  dl_rec_sample *last = r->nsample ? &r->sample[r->nsample - 1] : NULL;
+  if (begins && now.op % r->stretch == 0) r->sample[r->nsample++] = now;
+  else if (last && total(&now) > total(last)) *last = now;
+}
+
 /* ---- parameters that an in-place op changes ------------------------------------------------- */
 enum { MOST = 64 };
 typedef struct targets { int n; dl_tensor *t[MOST]; void *before[MOST]; } targets;
@@ -179,6 +208,7 @@ dl_status dl_record_run(dl_opid op, const dl_arg *arg, unsigned flags, dl_ret *r
     if (depth == 0) dl_rec->ns[stage_of(&e)] += ns;
     if (s->p_gen >= 0) dl_rec->draws++;
     if (st == DL_OK) write_down(&e, ns);
+    if (depth == 0) sample(dl_rec);
   } else {
     for (int i = 0; i < g.n; i++) free(g.before[i]);
   }

@@ -33,8 +33,16 @@ static int l_forget(lua_State *L) {
   return 0;
 }
 
+/* _session_locals() -> by name, functions whose upvalue of that name is the local */
+static int l_session_locals(lua_State *L) {
+  dl_locals_push_names(L);
+  return 1;
+}
+
 void dl_command_open(lua_State *L) {
   lua_getglobal(L, "dlrepl");
+  lua_pushcfunction(L, l_session_locals);
+  lua_setfield(L, -2, "_session_locals");
   lua_pushcfunction(L, l_forget);
   lua_setfield(L, -2, "_forget");
   lua_pop(L, 1);

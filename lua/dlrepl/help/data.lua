@@ -10,7 +10,7 @@
 
 local M = {}
 local FILES = {"pointwise", "reduce", "make", "shape", "nnops", "tensor", "layers", "module",
-               "rest", "memory", "more"}
+               "rest", "memory", "more", "amp"}
 local path = package.path:gsub("%.lua", ".txt")
 local texts            -- of the files, by name; read together, taken apart one by one
 local entries, order = {}, {}

@@ -176,11 +176,15 @@ end
 -- ---- calling, printing ---------------------------------------------------------------------
 
 local function make_call(class)
+  local function call(self, ...)
+    if self._hooked then return class._call_hooked(self, ...) end
+    return self:forward(...)
+  end
   return function(self, ...)
     if (...) == nil and select("#", ...) == 2 and class.iterate then -- `for x in self do`
       return class.iterate(self, (select(2, ...)))
     end
-    if M.watch then M.watch(self) end -- a run record is being kept
+    if M.watch then return M.watch(call, self, ...) end -- a run record is being kept
     if self._hooked then return class._call_hooked(self, ...) end
     return self:forward(...)
   end

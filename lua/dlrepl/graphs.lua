@@ -1,0 +1,216 @@
+-- graphs.lua -- dlrepl.graphs(): who keeps autograd graphs alive
+--
+--     dlrepl.graphs()      -- a table in words: variable or table path, nodes, bytes, since when
+--
+-- A tensor with a grad_fn keeps every node below it, and what those nodes saved. The search follows
+-- globals, the prompt's locals, the locals of running functions, tables, and what functions
+-- remember (their upvalues). Many tensors of one list are one holder.
+--
+-- INVARIANT  Nothing found is kept: the answer holds paths and numbers.
+
+local core = require "dlrepl.core"
+local M = {}
+
+local MANY = 4       -- tensors of one table are named together from here on
+local MOST = 200000  -- values looked at
+
+-- ---- the search --------------------------------------------------------------------------------
+
+local function is_node(v)
+  local mt = type(v) == "userdata" and debug.getmetatable(v)
+  return mt and rawget(mt, "__name") == "Node" or false
+end
+
+local function is_held(v)
+  if type(v) ~= "userdata" then return false end
+  if core.is_tensor(v) then return dlrepl._held({v}) > 0 end
+  return is_node(v)
+end
+
+local function step(path, k)
+  if type(k) == "string" and k:find("^[%a_][%w_]*$") then return path .. "." .. k end
+  if type(k) == "string" then return string.format("%s[%q]", path, k) end
+  if math.type(k) == "integer" then return string.format("%s[%d]", path, k) end
+  return path .. "[" .. tostring(k):sub(1, 40) .. "]"
+end
+
+-- What is ours: no user's value hides there.
+local function known()
+  local seen = {[package.loaded] = true, [_G] = true, [M] = true}
+  for _, module in pairs(package.loaded) do seen[module] = true end
+  return seen
+end
+
+local function search(roots)
+  local seen, queue, found, looked = known(), {}, {}, 0
+  local function add(v, path, parent, key)
+    local kind = type(v)
+    if kind == "userdata" then
+      if not seen[v] and is_held(v) then
+        seen[v] = true
+        found[#found + 1] = {value = v, path = path, parent = parent, key = key}
+      end
+    elseif (kind == "table" or kind == "function") and not seen[v] then
+      seen[v] = true
+      queue[#queue + 1] = {v, path}
+    end
+  end
+  for _, root in ipairs(roots) do add(root[1], root[2]) end
+  local i = 0
+  while i < #queue and looked < MOST do
+    i = i + 1
+    local v, path = queue[i][1], queue[i][2]
+    queue[i] = false
+    if type(v) == "table" then
+      for k, x in next, v do
+        looked = looked + 1
+        add(x, step(path, k), path, k)
+      end
+    else
+      local n = 1
+      local name, x = debug.getupvalue(v, n)
+      while name do
+        if name ~= "_ENV" and name ~= "" then
+          add(x, string.format("%s (remembered by function %s)", name, path))
+        end
+        n = n + 1
+        name, x = debug.getupvalue(v, n)
+      end
+    end
+  end
+  return found
+end
+
+-- ---- where it begins ---------------------------------------------------------------------------
+
+local function globals(roots)
+  local base = known()
+  for k, v in next, _G do
+    if type(k) == "string" and not base[v] and not (type(v) == "function"
+       and debug.getinfo(v, "S").what == "C") then
+      roots[#roots + 1] = {v, k}
+    end
+  end
+end
+
+local function prompt_locals(roots)
+  if not dlrepl._session_locals then return end
+  for name, cell in pairs(dlrepl._session_locals()) do
+    local i = 1
+    local up, v = debug.getupvalue(cell, i)
+    while up do
+      if up == name then roots[#roots + 1] = {v, name} end
+      i = i + 1
+      up, v = debug.getupvalue(cell, i)
+    end
+  end
+end
+
+-- Locals of the functions that run now, from the caller of graphs() outwards.
+local function running(roots, level)
+  local info = debug.getinfo(level, "Sln")
+  while info do
+    local where = info.what ~= "main" and info.name
+      and string.format(" (local of %s)", info.name) or ""
+    local i = 1
+    local name, v = debug.getlocal(level, i)
+    while name and info.what ~= "C" do
+      if name:sub(1, 1) ~= "(" then roots[#roots + 1] = {v, name .. where} end
+      i = i + 1
+      name, v = debug.getlocal(level, i)
+    end
+    level = level + 1
+    info = debug.getinfo(level, "Sln")
+  end
+end
+
+-- ---- the answer --------------------------------------------------------------------------------
+
+-- Tensors of one table become one holder.
+local function together(found)
+  local groups, order = {}, {}
+  for _, f in ipairs(found) do
+    local name = f.parent and math.type(f.key) == "integer" and f.parent or f
+    if not groups[name] then
+      groups[name] = {}
+      order[#order + 1] = name
+    end
+    table.insert(groups[name], f)
+  end
+  local holders = {}
+  for _, name in ipairs(order) do
+    local group = groups[name]
+    if #group < MANY then
+      for _, f in ipairs(group) do holders[#holders + 1] = {path = f.path, values = {f.value}} end
+    else
+      local low, high, values = math.huge, -math.huge, {}
+      for i, f in ipairs(group) do
+        low, high, values[i] = math.min(low, f.key), math.max(high, f.key), f.value
+      end
+      holders[#holders + 1] = {path = string.format("%s[%d … %d]", name, low, high),
+                               values = values}
+    end
+  end
+  return holders
+end
+
+local function size_text(bytes)
+  local unit, n = {"B", "KiB", "MiB", "GiB"}, 1
+  while bytes >= 1024 and n < #unit do bytes, n = bytes / 1024, n + 1 end
+  return n == 1 and string.format("%d B", bytes) or string.format("%.1f %s", bytes, unit[n])
+end
+M.size_text = size_text
+
+local function since(h)
+  if h.where then return (h.where:gsub("^stack traceback:%s*", ""):match("[^\n]*")) end
+  if h.lines_ago == 0 then return "made in this line or script" end
+  return string.format("made %d line%s ago", h.lines_ago, h.lines_ago == 1 and "" or "s")
+end
+
+local function describe(h)
+  local values = h.values
+  h.tensors = #values
+  h.nodes, h.bytes, h.lines_ago, h.where = dlrepl._held(values)
+  local last = values[#values]
+  h.op = core.is_tensor(last) and last.grad_fn and last.grad_fn:name() or tostring(last)
+  h.values = nil
+  return h
+end
+
+local meta = {__name = "graphs"}
+function meta.__tostring(list)
+  if #list == 0 then return "no graph is held" end
+  local lines = {}
+  for _, h in ipairs(list) do
+    lines[#lines + 1] = string.format("%s: %s%d node%s, %s saved, %s", h.path,
+      h.tensors > 1 and h.tensors .. " tensors, " or "", h.nodes, h.nodes == 1 and "" or "s",
+      size_text(h.bytes), since(h))
+  end
+  if list.many then
+    lines[#lines + 1] = "a list of losses keeps every step's graph: store loss:item(), or "
+      .. "loss:detach() where the tensor is needed"
+  end
+  return table.concat(lines, "\n")
+end
+
+-- graphs(): a list of {path, tensors, nodes, bytes, lines_ago, op}, the largest first; it prints as
+-- lines. Nodes that two holders share are counted for both.
+function M.find(level)
+  collectgarbage()
+  local roots = {}
+  globals(roots)
+  prompt_locals(roots)
+  running(roots, (level or 1) + 2)
+  local list = setmetatable({}, meta)
+  for _, h in ipairs(together(search(roots))) do
+    list[#list + 1] = describe(h)
+    list.many = list.many or h.tensors >= MANY
+  end
+  table.sort(list, function(a, b)
+    if a.bytes ~= b.bytes then return a.bytes > b.bytes end
+    return a.nodes ~= b.nodes and a.nodes > b.nodes or a.nodes == b.nodes and a.path < b.path
+  end)
+  return list
+end
+
+return setmetatable(M, {__call = function(_) return M.find(1) end})
