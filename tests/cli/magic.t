@@ -102,6 +102,8 @@ has_text($asked, "nobody can be asked here\n  %reset -f does not ask",
 has_text($asked, qr/^3$/m, '... and forgets nothing');
 has_text(said("%reset all\n"), '%reset takes -f', 'other words too');
 has_text(said("%gpu\n"), qr/no GPU|cuda:0/, '%gpu tells what there is');
+has_text(said("%gpu sim:t4\ntorch.cuda.is_available()\n"), qr/cuda:0  Tesla T4 \[SIM.*\ntrue/,
+    '%gpu sim:t4 simulates one');
 has_text(said("%gpu t4x\n"), 'as in %gpu sim:t4', 'another word is refused');
 
 done_testing();
