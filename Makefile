@@ -163,7 +163,7 @@ bench: $(BIN) $(BUILD)/tests/c/sim_cases
 docs: $(BIN)
 	mkdir -p docs/completion docs/annotations
 	./$(BIN) docs/make/all.lua docs
-	./$(BIN) docs/make/notebooks.lua jupyter/notebooks
+	DLREPL_LANG=en ./$(BIN) docs/make/notebooks.lua jupyter/notebooks
 
 SHARE   := $(DESTDIR)$(PREFIX)/share/dlrepl
 MANDIR  := $(DESTDIR)$(PREFIX)/share/man/man1
@@ -174,7 +174,7 @@ install: $(BIN)
 	install -m 755 $(BIN) "$(DESTDIR)$(PREFIX)/bin/dlrepl"
 	cp -R lua lessons docs README.md LICENSE "$(SHARE)/"
 	install -d "$(SHARE)/jupyter"
-	cp -R jupyter/kernelspec "$(SHARE)/jupyter/"
+	cp -R jupyter/kernelspec jupyter/notebooks "$(SHARE)/jupyter/"
 	install -d "$(MANDIR)" "$(BASHDIR)" "$(ZSHDIR)"
 	install -m 644 docs/dlrepl.1 "$(MANDIR)/dlrepl.1"
 	install -m 644 docs/completion/dlrepl.bash "$(BASHDIR)/dlrepl"

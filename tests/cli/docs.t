@@ -23,6 +23,7 @@ for my $page (qw(ops.md dlrepl.1 completion/dlrepl.bash completion/_dlrepl
 
 # A notebook that was run and saved has outputs; its cells must still be those of the lessons.
 mkdir "$dir/notebooks";
+$ENV{DLREPL_LANG} = 'en';
 $r = run({}, $DLREPL, 'docs/make/notebooks.lua', "$dir/notebooks");
 is($r->{status}, 0, 'the notebooks are made') or diag($r->{err});
 my $cells = write_file('cells.lua', <<'LUA');
@@ -37,6 +38,14 @@ for my $file (glob "$dir/notebooks/*.ipynb") {
         "jupyter/notebooks/$name", $file;
     same_text($have, $want, "jupyter/notebooks/$name has the cells of the lessons")
         or diag('run make docs and commit what it changes');
+}
+
+{
+    local $ENV{DLREPL_LESSONS} = 'tests/lessons/fixtures';
+    mkdir "$dir/lessons";
+    run({}, $DLREPL, 'docs/make/notebooks.lua', "$dir/lessons");
+    has_text(Cli::read_file("$dir/lessons/a-foundations.ipynb"), ':check do',
+        'the lessons of a group make a notebook');
 }
 
 for my $page (qw(torch nn optim rest)) {

@@ -71,6 +71,13 @@ for _, dtype in ipairs {"float16", "bfloat16", "float64", "int8", "uint8", "int6
   t.is(count(html(torch.ones(3, 3, {dtype = torch[dtype]})), "<td>"), 9, "nine cells of " .. dtype)
 end
 
+dlrepl.simulate("t4")
+local far = torch.arange(400, {device = "cuda"}):reshape(20, 20)
+torch.cuda.reset_peak_memory_stats()
+local peak = torch.cuda.max_memory_allocated()
+t.like(html(far), "int64 · cuda:0 · 3.1 KB.*<td>399</td></tr></tbody>", "a tensor on a GPU")
+t.is(torch.cuda.max_memory_allocated() - peak < 1024, true, "and takes none of its memory to speak of")
+
 -- ---- modules -------------------------------------------------------------------------------
 local shared = nn.Linear(3, 3)
 local model = nn.Sequential(nn.Linear(4, 3), shared, nn.Sequential(shared, nn.BatchNorm1d(3)))

@@ -19,11 +19,25 @@ local MOST_SLICES = 3       -- matrices of these
 
 -- ---- elements ---------------------------------------------------------------------------------
 
--- The ends of one side: {t, from = how many of them come first, total =}; all where it is short.
+-- Both ends of one side, as views; how many come first.
 local function ends(t, dim, most, edge)
   local n = t.shape[dim]
-  if n <= most then return t, n, n end
-  return torch.cat({t:narrow(dim, 0, edge), t:narrow(dim, n - edge, edge)}, dim), edge, n
+  if n <= most then return {t}, n end
+  return {t:narrow(dim, 0, edge), t:narrow(dim, n - edge, edge)}, edge
+end
+
+-- The corners of a matrix as a small one on the CPU; how many of its rows and columns come first.
+-- Nothing is made on the tensor's own device.
+local function corners(t, most, edge)
+  local rows, top = ends(t, 0, most, edge)
+  local wide
+  for i, part in ipairs(rows) do
+    local columns
+    columns, wide = ends(part, 1, most, edge)
+    for k, corner in ipairs(columns) do columns[k] = corner:cpu() end
+    rows[i] = columns[2] and torch.cat(columns, 1) or columns[1]
+  end
+  return rows[2] and torch.cat(rows, 0) or rows[1], top, wide
 end
 
 -- The texts of a matrix's elements as print() spells them, row by row; nil if they do not add up.
@@ -54,21 +68,18 @@ end
 
 -- A matrix [r, c] as a table; one row of a vector has no number.
 local function grid(t, vector, most, edge)
-  local top, wide, columns, r, rows
-  t, top, rows = ends(t, 0, most, edge)
-  t, wide, columns = ends(t, 1, most, edge)
-  local list = texts(t:cpu())
+  local small, top, wide = corners(t, most, edge)
+  local list = texts(small)
   if not list then return "" end
-  local across = numbers(t.shape[1], wide, columns)
-  local out = {"<table>", head(across, vector), "<tbody>"}
-  r = 0
-  for _, row in ipairs(numbers(t.shape[0], top, rows)) do
+  local across = numbers(small.shape[1], wide, t.shape[1])
+  local out, r = {"<table>", head(across, vector), "<tbody>"}, 0
+  for _, row in ipairs(numbers(small.shape[0], top, t.shape[0])) do
     local cells, c = {}, 0
     for _, column in ipairs(across) do
       local text = "…"
       if row ~= false and column ~= false then
         c = c + 1
-        text = list[r * t.shape[1] + c]
+        text = list[r * small.shape[1] + c]
       end
       cells[#cells + 1] = "<td>" .. escape(text) .. "</td>"
     end
