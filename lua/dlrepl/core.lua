@@ -20,6 +20,7 @@ M.record_scale = dlrepl._record_scale -- to the run record: the gradient scaler'
 -- autocast_as(how, f, …): f(…) as autocast runs an op of the "fp32" or the "promote" list
 M.autocast_as = dlrepl._autocast_as
 M.batch = dlrepl._batch               -- its arguments, their tensors marked as a batch
+M.scratch = dlrepl._scratch           -- bytes on a GPU of each tensor's size, until closed
 M.optimizer_state = dlrepl._state     -- marks a tensor as an optimizer's state
 
 local is_tensor, is_parameter = torch.is_tensor, dlrepl._is_parameter

@@ -10,6 +10,7 @@
 #include "bind/bind.h"
 #include "mem/gpu.h"
 #include "op/explain.h"
+#include "op/workspace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -272,9 +273,11 @@ static int l_segments(lua_State *L) {
   return 1;
 }
 
-/* last_oom() -> what the last out of memory was explained with, or nil: {asked =, live =, capacity =,
- * holes =, largest_hole =, retained =, why = "size" …, roles = {parameter = bytes, …},
- * holders = {{source =, line =, op =, role =, count =, bytes =}, …}, advice = {{saves =, text =}}} */
+/* last_oom() -> what the last out of memory was explained with, or nil: {asked =, live =,
+ * capacity =, holes =, largest_hole =, retained =, workspace =, why = "size" …,
+ * roles = {parameter = bytes, …},
+ * holders = {{source =, line =, op =, role =, count =, bytes =}, …},
+ * advice = {{saves =, text =}, …}} */
 static void put_str(lua_State *L, const char *k, const char *v) {
   if (!v) return;
   lua_pushstring(L, v);
@@ -308,6 +311,7 @@ static int l_last_oom(lua_State *L) {
   put(L, "holes", e->holes);
   put(L, "largest_hole", e->largest_hole);
   put(L, "retained", e->retained);
+  put(L, "workspace", e->workspace);
   put_str(L, "why", why[e->verdict]);
   lua_createtable(L, 0, DL_ROLE_COUNT);
   for (int r = 0; r < DL_ROLE_COUNT; r++) put(L, dl_role_name[r], e->role[r]);
@@ -322,6 +326,12 @@ static int l_last_oom(lua_State *L) {
   }
   lua_setfield(L, -2, "advice");
   return 1;
+}
+
+static int l_clear_workspaces(lua_State *L) {
+  (void)L;
+  dl_workspace_clear();
+  return 0;
 }
 
 /* refuse_device(n): the n-th request that reaches the driver finds it out of memory (0: none);
@@ -342,7 +352,8 @@ void dl_cudamem_open(lua_State *L, int cuda, int dlrepl) {
       {"mem_get_info", l_mem_get_info}, {"set_per_process_memory_fraction", l_set_fraction},
       {"get_per_process_memory_fraction", l_get_fraction}, {"_stats", l_stats},
       {"_segments", l_segments}, {"_settings", l_settings},
-      {"_set_allocator_settings", l_set_settings}, {NULL, NULL}};
+      {"_set_allocator_settings", l_set_settings},
+      {"_clear_cublas_workspaces", l_clear_workspaces}, {NULL, NULL}};
   dl_set_funcs(L, cuda, fn);
   lua_pushcfunction(L, l_exact_memory);
   lua_setfield(L, dlrepl, "exact_memory");

@@ -239,6 +239,7 @@ static void open_devices(lua_State *L, int torch, int methods, int dlrepl) {
   dl_cuda_open(L, cuda, methods, dlrepl);
   dl_cudamem_open(L, cuda, dlrepl);
   dl_where_open();
+  dl_scratch_open(L, dlrepl);
   dl_sim_bind_open(L, dlrepl);
   set_loader(L, cuda, "torch.cuda", l_fill);
   lua_setfield(L, torch, "cuda");

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "op/op.h"
+#include "op/workspace.h"
 #include "tensor/devmem.h"
 
 int dl_phase_backward, dl_phase_step;
@@ -143,11 +143,12 @@ static void advise_all(dl_explanation *e, const dl_holder *worst, pass p) {
     advise(e, DL_FREE, e->retained, text);
   }
   if (e->verdict == DL_OOM_FRAGMENTATION)
-    advise(e, DL_FREE, e->holes, dl_conf.expandable ? "torch.cuda.empty_cache() after large tensors went"
-                                           : "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+    advise(e, DL_FREE, e->holes,
+           dl_conf.expandable ? "torch.cuda.empty_cache() after large tensors went"
+                              : "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
   if (forward)
-    advise(e, DL_FREE, e->role[DL_ROLE_GRAD], "opt:zero_grad() before the forward pass: the last step's "
-           "gradients still live (set_to_none=false keeps them)");
+    advise(e, DL_FREE, e->role[DL_ROLE_GRAD], "opt:zero_grad() before the forward pass: the last "
+           "step's gradients still live (set_to_none=false keeps them)");
   if (!dl_phase_step && p.grows > 0)
     advise(e, DL_LESS, (p.grows + (forward ? e->asked : 0)) / 2,
            "half the batch (and two backward() a step, to the same effect)");
@@ -167,7 +168,9 @@ void dl_explain(dl_pool *p, int dev, int64_t asked, dl_explanation *e) {
   const dl_holder *worst;
   memset(e, 0, sizeof *e);
   e->asked = asked;
-  e->live = e->role[DL_ROLE_OTHER] = s->allocated_bytes[0].current;
+  e->live = s->allocated_bytes[0].current;
+  e->workspace = dl_workspace_bytes(dev);
+  e->role[DL_ROLE_OTHER] = e->live - e->workspace;
   e->capacity = dl_pool_capacity(p);
   dl_pool_free_space(p, &e->largest_hole, &e->holes);
   for (const dl_devmem *m = dl_devmem_first; m; m = m->next) {
@@ -200,6 +203,7 @@ static void tell_roles(const dl_explanation *e, int dev) {
   char line[400] = "";
   for (size_t i = 0; i < sizeof order; i++)
     if (e->role[order[i]]) join(line, sizeof line, ", ", plural[order[i]], e->role[order[i]]);
+  if (e->workspace) join(line, sizeof line, ", ", "cuBLAS's workspace", e->workspace);
   if (*line) dl_note("alive on GPU %d: %s", dev, line);
 }
 

@@ -38,7 +38,8 @@ typedef struct dl_advice { int64_t saves; dl_effort effort; char text[200]; } dl
 
 typedef struct dl_explanation {
   int64_t asked, live, capacity; /* capacity: what this process could have of the card */
-  int64_t role[DL_ROLE_COUNT];   /* their sum is live */
+  int64_t role[DL_ROLE_COUNT];
+  int64_t workspace;             /* cuBLAS's; with the roles it adds up to live */
   int64_t holes, largest_hole;   /* free inside reserved segments */
   int64_t retained;              /* left by older steps, line by line again and again */
   dl_verdict verdict;

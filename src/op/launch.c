@@ -6,6 +6,7 @@
  *            without meaning, and the caller drops them.
  * MUST NOT   know which driver it is. */
 #include "op/dispatch.h"
+#include "op/workspace.h"
 #include "rng.h"
 #include "tensor/devmem.h"
 
@@ -72,11 +73,12 @@ static dl_status inputs_alive(const dl_call *c) {
   return DL_OK;
 }
 
-static dl_status launch(const dl_call *c, dl_runner *r) {
+static dl_status launch(dl_opid op, const dl_call *c, dl_runner *r) {
   int dev = c->dev.index;
   DL_TRY(inputs_alive(c));
   DL_TRY(dl_gpu_well(dev));
   DL_TRY(dl_call_generator(c, r));
+  DL_TRY(dl_workspace(op, c));
   return dl_gpu_error(dl_gpu->launch(dev, dl_gpu_stream(dev), &r->k));
 }
 
@@ -110,7 +112,7 @@ dl_status dl_run_device(dl_opid op, const dl_call *c, dl_runner *r) {
   if (dry) mark_dry(c, r);
   bool copies = op == DL_OP_copy_ || op == DL_OP__to_copy;
   if (copies && !dl_device_same(last->dev, c->dev)) return cross(c, r);
-  if (dl_is_gpu(c->dev)) return launch(c, r);
+  if (dl_is_gpu(c->dev)) return launch(op, c, r);
   DL_TRY(dl_call_generator(c, r));
   return dry ? DL_OK : dl_cpu_kernels[op](&r->k);
 }

@@ -193,8 +193,11 @@ do
   opt = optim.SGD(model:parameters(), {lr = 0.1})
   x = torch.randn(64, 100, dev)
   y = torch.zeros(64, {dtype = torch.int64, device = "cuda"})
-  model(x)                       -- whatever a first product brings along
-  base = base + now() - (params + 25600 + 512)
+  torch.ones(3, 4, dev):mm(torch.ones(4, 2, dev))
+  tap.is(now() - params - 26112, 8519680, "the first product brings cuBLAS's workspace along")
+  model(x)
+  tap.is(now() - params - 26112 - 8519680, 1048576, "the first bias cuBLASLt's")
+  base = base + 8519680 + 1048576
   for step = 1, 3 do
     tap.is(now(), params + 25600 + 512, "step " .. step .. ": parameters and the batch")
     out = model(x)
@@ -212,8 +215,27 @@ do
   end
   local adam = optim.Adam(model:parameters())
   F.cross_entropy(model(x), y):backward()
+  cuda.reset_peak_memory_stats()
   adam:step()
   tap.is(now(), 4 * params + 26112, "Adam keeps two values a parameter")
+  tap.is(cuda.max_memory_allocated() - base, 5 * params + 26112, "and holds a third for the step")
+  for _, way in ipairs {{"foreach=false", 2 * 80384, {foreach = false}},
+      {"fused", 0, {fused = true}}, {"weight decay", params, {weight_decay = 0.1}},
+      {"one by one, weight decay", 3 * 80384, {foreach = false, weight_decay = 0.1}}} do
+    adam = optim.Adam(model:parameters(), way[3])
+    adam:step()
+    cuda.memory_allocated()
+    cuda.reset_peak_memory_stats()
+    adam:step()
+    tap.is(cuda.max_memory_allocated() - base, 4 * params + 26112 + way[2],
+           "Adam's step, " .. way[1])
+  end
+  adam = optim.SGD(model:parameters(), {lr = 0.1, weight_decay = 0.1, momentum = 0.9})
+  adam:step()
+  cuda.memory_allocated()
+  cuda.reset_peak_memory_stats()
+  adam:step()
+  tap.is(cuda.max_memory_allocated() - base, 4 * params + 26112, "SGD's step with weight decay")
   dlrepl.exact_memory(false)
 end
 
@@ -222,10 +244,10 @@ do
   model, opt, x, y = nil, nil, nil, nil
   cuda.empty_cache()
   cuda.reset_peak_memory_stats()
-  local base = cuda.memory_allocated()
-  for _ = 1, 500 do local t = torch.empty(1000, 1000, dev) end
-  tap.is(cuda.max_memory_allocated() - base, 4000256, "garbage makes no peak")
-  tap.is(cuda.memory_reserved() - base, 20 * MiB, "and reserves nothing")
+  local base, reserved = cuda.memory_allocated(), cuda.memory_reserved()
+  for _ = 1, 500 do local t = torch.empty(2000, 2000, dev) end
+  tap.is(cuda.max_memory_allocated() - base, 16 * MiB, "garbage makes no peak")
+  tap.is(cuda.memory_reserved() - reserved, 16 * MiB, "and reserves nothing")
 end
 
 tap.done()

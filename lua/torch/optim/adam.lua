@@ -45,6 +45,13 @@ function Adam._needs(_, group)
   return group.amsgrad and {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"} or {"exp_avg", "exp_avg_sq"}
 end
 
+-- The square root of the second moment; one by one also that divided, and the gradient with its
+-- weight decay (which otherwise comes and goes before).
+function Adam._temporaries(_, group)
+  if group.foreach ~= false then return 1 end
+  return group.weight_decay ~= 0 and not group.decoupled_weight_decay and 3 or 2
+end
+
 function Adam._update(self, group)
   local lr, eps, decay = Optimizer._option(group, "lr"), group.eps, group.weight_decay
   local beta1, beta2 = group.betas[1], group.betas[2]

@@ -218,9 +218,9 @@ function Optimizer._needs() return nil end
 function Optimizer._fresh(_, p) return torch.zeros_like(p) end
 
 -- What the step needs is made for all parameters before the first of them changes: where memory
--- ends, no parameter has stepped. Returns the parameters that got something.
+-- ends, no parameter has stepped. A list of {parameter, name, tensor}.
 local function make_state(self)
-  local made, fresh = {}, {}
+  local made = {}
   for _, group in ipairs(self.param_groups) do
     local names = self:_needs(group)
     for _, p in ipairs(names and group.params or {}) do
@@ -231,11 +231,48 @@ local function make_state(self)
       end
     end
   end
+  return made
+end
+
+-- Nothing can fail any more. The parameters that got something.
+local function keep_state(self, made)
+  local fresh = {}
   for _, m in ipairs(made) do
     rawset(self:_new_state(m[1]), m[2], m[3])
     fresh[m[1]] = true
   end
   return fresh
+end
+
+-- How many tensors like each parameter PyTorch's step of the group holds for a while on a GPU.
+function Optimizer._temporaries() return 0 end
+
+-- By default PyTorch works on all parameters of a group at once (foreach), else on one by one.
+local function with_temporaries(group)
+  local list, sum = {}, 0
+  for _, p in ipairs(group.params) do
+    local size = p.grad and p.nbytes or 0
+    if size > 0 and group.foreach ~= false then
+      list[#list + 1], sum = p, sum + size
+    elseif size > sum then
+      list, sum = {p}, size
+    end
+  end
+  return list, sum
+end
+
+-- They are held from before the first change to the end of the step: the pool's figures are
+-- PyTorch's then, and a card too small for them refuses in time.
+local function hold_temporaries(self)
+  local most, copies, bytes = nil, 0, 0
+  for _, group in ipairs(self.param_groups) do
+    local first, n = group.params[1], self:_temporaries(group)
+    if n > 0 and first and first.is_cuda and group.fused ~= true then
+      local list, sum = with_temporaries(group)
+      if sum * n > bytes then most, copies, bytes = list, n, sum * n end
+    end
+  end
+  return most and core.scratch(most, copies)
 end
 
 local stepping = setmetatable({}, {__close = function() core.record_step(0) end})
@@ -248,7 +285,9 @@ function Optimizer.step(self, closure)
   local _ <close> = torch.no_grad()
   core.record_step(1)
   local _ <close> = stepping
-  local fresh = make_state(self)
+  local made = make_state(self)
+  local _ <close> = hold_temporaries(self)
+  local fresh = keep_state(self, made)
   for _, group in ipairs(self.param_groups) do self:_update(group, fresh) end
   return loss
 end

@@ -29,6 +29,11 @@ function SGD._needs(_, group)
 end
 function SGD._fresh(_, p) return torch.empty_like(p) end
 
+-- Gradients with weight decay, or negated, are copies.
+function SGD._temporaries(_, group)
+  return (group.weight_decay ~= 0 or group.maximize) and 1 or 0
+end
+
 function SGD._update(self, group, fresh)
   local option = Optimizer._option
   local lr, momentum = option(group, "lr"), option(group, "momentum")
