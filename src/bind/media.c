@@ -62,10 +62,12 @@ static void check_pixels(lua_State *L, const dl_tensor *t) {
              (long long)t->numel);
 }
 
-/* _png(pixels) -> the bytes of a PNG file. pixels: contiguous uint8 [h, w] or [h, w, 1 or 3]. */
+/* _png(pixels) -> the bytes of a PNG file, nil where a dry run has none. pixels: contiguous uint8
+ * [h, w] or [h, w, 1 or 3]. */
 static int l_png(lua_State *L) {
   const dl_tensor *t = dl_check_tensor(L, 1, "_png", "pixels");
   check_pixels(L, t);
+  if (t->st->numberless) return 0;
   bool colour = t->ndim == 3 && t->size[2] == 3;
   size_t h = (size_t)t->size[0], row = (size_t)t->numel / h;
   uLong raw_len = (uLong)(h * (row + 1)), len = compressBound(raw_len);

@@ -11,18 +11,25 @@ local NAME_SHARE = 0.4 -- of the width, at most, is the names'
 
 local SCALES = {
   s = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}},
-  B = {{2 ^ 40, "TB"}, {2 ^ 30, "GB"}, {2 ^ 20, "MB"}, {2 ^ 10, "KB"}, {1, "B"}},
+  B = {{2 ^ 40, "TiB"}, {2 ^ 30, "GiB"}, {2 ^ 20, "MiB"}, {2 ^ 10, "KiB"}, {1, "B"}},
 }
 
--- A value with its unit: 0.00025 "s" -> "250 us", 2048 "B" -> "2 KB", 3 -> "3"
+-- How a value of this size is told: divide by the first, add the second. 2048 "B" -> 1024, " KiB"
+function M.scale(v, unit)
+  for _, scale in ipairs(SCALES[unit] or {}) do
+    if math.abs(v) >= scale[1] then return scale[1], " " .. scale[2] end
+  end
+  return 1, unit and " " .. unit or ""
+end
+
+-- A value with its unit: 0.00025 "s" -> "250 us", 2048 "B" -> "2 KiB", 3 -> "3"
 function M.text(v, unit)
   if v ~= v then return "nan" end
   if v - v ~= 0 then return v > 0 and "inf" or "-inf" end
-  for _, scale in ipairs(SCALES[unit] or {}) do
-    if math.abs(v) >= scale[1] then return string.format("%.4g %s", v / scale[1], scale[2]) end
-  end
+  local divide, word = M.scale(v, unit)
+  if divide ~= 1 then return string.format("%.4g", v / divide) .. word end
   local number = math.type(v) == "integer" and string.format("%d", v) or string.format("%.4g", v)
-  return unit and number .. " " .. unit or number
+  return number .. word
 end
 
 local function length(s) return utf8.len(s) or #s end

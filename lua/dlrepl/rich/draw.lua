@@ -12,7 +12,7 @@ local ranks = require "dlrepl.plot.ranks"
 local M = {}
 
 local WIDTH, HEIGHT = 560, 320
-local LEFT, RIGHT, TOP, BOTTOM = 64, 16, 30, 30   -- margins
+local LEFT, RIGHT, TOP, BOTTOM = 64, 16, 40, 30   -- margins; on top title and legend
 local COLOURS = {"#4c78a8", "#f58518", "#e45756", "#72b7b2", "#54a24b", "#eeca3b", "#b279a2",
                  "#9d755d"}
 local INK, GREY = "#333", "#ddd"
@@ -37,10 +37,11 @@ end
 -- Both axes with their ticks; unit: that of y, or nil. Returns the functions that place x and y.
 local function frame(out, xa, ya, unit)
   local x, y = scale(xa, LEFT, WIDTH - RIGHT), scale(ya, HEIGHT - BOTTOM, TOP)
-  for _, tick in ipairs(axis.ticks(ya, 6)) do
-    line(out, LEFT, y(tick[1]), WIDTH - RIGHT, y(tick[1]), GREY)
-    local words = unit and ranks.text(tick[1], unit) or tick[2]
-    text(out, LEFT - 6, y(tick[1]) + 4, words, ' text-anchor="end"')
+  local divide, word = ranks.scale(ya.hi, unit)
+  for _, tick in ipairs(axis.ticks({lo = ya.lo / divide, hi = ya.hi / divide}, 6)) do
+    local at = y(tick[1] * divide)
+    line(out, LEFT, at, WIDTH - RIGHT, at, GREY)
+    text(out, LEFT - 6, at + 4, tick[2] .. word, ' text-anchor="end"')
   end
   for _, tick in ipairs(axis.ticks(xa, 8)) do
     line(out, x(tick[1]), HEIGHT - BOTTOM, x(tick[1]), HEIGHT - BOTTOM + 4, INK)
@@ -51,14 +52,18 @@ local function frame(out, xa, ya, unit)
 end
 
 local function legend(out, names)
-  local at = WIDTH - RIGHT
-  for k = #names, 1, -1 do
-    local name = html.cut(names[k], 24)
-    at = at - 7 * utf8.len(name) - 22
-    if at < LEFT then break end
-    out[#out + 1] = string.format('<rect x="%.1f" y="8" width="10" height="10" fill="%s"/>', at,
+  local at = LEFT
+  for k, name in ipairs(names) do
+    name = html.cut(name, 24)
+    local wide = 6.5 * utf8.len(name) + 30
+    if at + wide > WIDTH then
+      text(out, at, 33, "…")
+      break
+    end
+    out[#out + 1] = string.format('<rect x="%.1f" y="24" width="10" height="10" fill="%s"/>', at,
                                   M.colour(k))
-    text(out, at + 14, 17, name)
+    text(out, at + 14, 33, name)
+    at = at + wide
   end
 end
 
@@ -177,7 +182,7 @@ local DRAW = {lines = series, scatter = series, hist = bars, bars = named_bars, 
 -- A plot that has finite values, of any kind but image.
 function M.plot(plot)
   local out = {}
-  if plot.title then text(out, LEFT, 18, html.cut(plot.title, 60), ' font-weight="bold"') end
+  if plot.title then text(out, LEFT, 16, html.cut(plot.title, 60), ' font-weight="bold"') end
   DRAW[plot.kind](out, plot)
   return M.svg(WIDTH, HEIGHT, out)
 end

@@ -22,9 +22,11 @@ local SMALL = 56                        -- columns of the text beside a picture,
 
 -- The lowest and highest finite value; 0, 1 where there is none.
 local function limits(x)
-  local good = x[x:isfinite()]
-  if good:numel() == 0 then return 0.0, 1.0 end
-  return good:amin():item(), good:amax():item()
+  if x:numel() == 0 then return 0.0, 1.0 end
+  local good, inf = x:isfinite(), torch.full_like(x, math.huge)
+  local lo, hi = torch.where(good, x, inf):amin():item(), torch.where(good, x, -inf):amax():item()
+  if lo > hi then return 0.0, 1.0 end
+  return lo, hi
 end
 
 -- What shall be black and what white. x: float64 [n, c, h, w] of a tensor of this dtype.
@@ -75,10 +77,12 @@ local function grid(x)
   return out:permute(1, 2, 0):contiguous()
 end
 
+-- The file in base64; nil where a dry run has no values.
 local function png(x, lo, hi)
   local alone = x.shape[0] == 1
   x = share(reduced(x, alone and LARGEST or LARGEST_OF_MANY), lo, hi)
-  return dlrepl._base64(dlrepl._png(grid(bytes(enlarged(x, alone and ALONE or TOGETHER)))))
+  local file = dlrepl._png(grid(bytes(enlarged(x, alone and ALONE or TOGETHER))))
+  return file and dlrepl._base64(file)
 end
 
 -- ---- heat maps --------------------------------------------------------------------------------
@@ -87,7 +91,8 @@ end
 local VIRIDIS = {{68, 1, 84}, {71, 45, 123}, {59, 82, 139}, {44, 114, 142}, {33, 145, 140},
                  {40, 174, 128}, {94, 201, 98}, {173, 220, 48}, {253, 231, 37}}
 
--- A matrix, float64 [h, w], in colours as base64 of a PNG. range: {lo, hi} or nil.
+-- A matrix, float64 [h, w], in colours as base64 of a PNG; nil in a dry run.
+-- range: {lo, hi} or nil.
 function M.heat(t, range)
   return torch.no_grad(function()
     local lo, hi = limits(t)
