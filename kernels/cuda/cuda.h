@@ -52,6 +52,7 @@
 #undef L
 #undef TS
 #undef NIL
+#undef DEV
 
 #include "math32.h"
 #include "philox.h"

@@ -21,7 +21,15 @@ void dl_function_helpers(lua_State *L, int dlrepl);
 /* ---- backward ------------------------------------------------------------------------------- */
 typedef struct back_call { dl_node *n; dl_tensor **gout, **gin; } back_call;
 
-static void push_grad(lua_State *L, const dl_node *n, uint32_t k, dl_tensor *g, bool zeros) {
+/* The device of the first gradient that came. */
+static dl_arg device_of(const back_call *c) {
+  for (uint32_t k = 0; k < dl_node_outs(c->n); k++)
+    if (c->gout[k]) return DEV(c->gout[k]);
+  return NIL;
+}
+
+static void push_grad(lua_State *L, const back_call *c, uint32_t k, bool zeros) {
+  dl_tensor *g = c->gout[k];
   if (!g && !zeros) {
     lua_pushnil(L);
     return;
@@ -32,9 +40,9 @@ static void push_grad(lua_State *L, const dl_node *n, uint32_t k, dl_tensor *g, 
     return;
   }
   dl_meta m;
-  dl_node_out_meta(n, k, &m);
-  dl_arg v[] = {L(m.size, m.ndim), DT(m.dtype)};
-  dl_status st = dl_run(DL_OP_zeros, v, 2, 0, &b->t);
+  dl_node_out_meta(c->n, k, &m);
+  dl_arg v[] = {L(m.size, m.ndim), DT(m.dtype), device_of(c)};
+  dl_status st = dl_run(DL_OP_zeros, v, 3, 0, &b->t);
   if (st != DL_OK) dl_raise(L, st);
 }
 
@@ -78,7 +86,7 @@ static int call_backward(lua_State *L) {
   lua_pushvalue(L, ctx);
   uint32_t n = dl_node_outs(c->n);
   luaL_checkstack(L, (int)n + 8, "backward");
-  for (uint32_t k = 0; k < n; k++) push_grad(L, c->n, k, c->gout[k], zeros);
+  for (uint32_t k = 0; k < n; k++) push_grad(L, c, k, zeros);
   int first = lua_gettop(L) - (int)n - 1;
   lua_call(L, (int)n + 1, LUA_MULTRET);
   take_results(L, c, ctx, first);

@@ -75,7 +75,8 @@ DL_GRAD(unfold) {
     return DONE;
   }
   int d = wrapped(ARG(1)->i, m->ndim);
-  dl_tensor *place = EX(E, unfold, T(EX(E, arange_end, I(m->size[d]))), I(0), *ARG(2), *ARG(3));
+  dl_tensor *at = EX(E, arange_end, I(m->size[d]), NIL, DEV(grad));
+  dl_tensor *place = EX(E, unfold, T(at), I(0), *ARG(2), *ARG(3));
   dl_tensor *flat = EX(E, flatten, T(EX(E, movedim, T(grad), I(-1), I(d + 1))), I(d), I(d + 1));
   GIN(0, EX(E, index_add, T(zeros(E, m, grad)), I(d), T(EX(E, flatten, T(place))), T(flat)));
   return DONE;

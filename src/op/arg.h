@@ -45,6 +45,7 @@ static inline dl_arg dl_arg_tensor(dl_tensor *t) {
 #define DT(x)     ((dl_arg){.tag = DL_A_DTYPE, .i = (x)})
 #define L(v, len) ((dl_arg){.tag = DL_A_INTS, .n = (len), .is = (v)})
 #define TS(v, len) ((dl_arg){.tag = DL_A_TENSORS, .n = (len), .ts = (v)})
+#define DEV(t)    ((dl_arg){.tag = DL_A_DEVICE, .dev = (t)->dev}) /* the device of tensor t */
 #define NIL       ((dl_arg){.tag = DL_A_NONE})
 
 static inline bool dl_arg_given(const dl_arg *a) { return a->tag != DL_A_NONE; }

@@ -76,6 +76,9 @@ static const uint8_t cpu_class[DL_OP_COUNT] = {
     [DL_OP_pad] = ALSO(KEEP), /* but see class_of */
 };
 
+/* Composites here that are one op to PyTorch: what they call is not cast. */
+static const bool whole[DL_OP_COUNT] = {[DL_OP_trace] = true};
+
 dl_cast dl_autocast_class(dl_opid op, dl_devtype dev) {
   dl_cast gpu = (dl_cast)dl_ops[op].cast;
   if (dev != DL_CPU) return gpu;
@@ -296,6 +299,6 @@ dl_status dl_dispatch_moded(dl_opid op, const dl_arg *arg, unsigned flags, dl_re
   if (dl_ops[op].cast == DL_CAST_KEEP && !cpu_class[op]) return next(op, arg, flags, ret);
   dl_devtype dev = device_of(dl_op_schema(op), arg);
   dl_cast class = dl_autocast.on[dev] ? class_of(op, dev, arg) : DL_CAST_KEEP;
-  if (class == DL_CAST_KEEP) return next(op, arg, flags, ret);
+  if (class == DL_CAST_KEEP && !whole[op]) return next(op, arg, flags, ret);
   return run_cast(class, dev, op, arg, flags, ret);
 }

@@ -111,7 +111,7 @@ COMP(take) {
                      (long long)(hi >= x->numel ? hi : lo), (long long)x->numel);
   }
   const int64_t flat = -1;
-  if (x->numel == 0) RETURN(EX(e, zeros, L(idx->size, idx->ndim), DT(x->dtype)));
+  if (x->numel == 0) RETURN(EX(e, zeros, L(idx->size, idx->ndim), DT(x->dtype), DEV(x)));
   RETURN(EX(e, index, T(EX(e, reshape, T(x), L(&flat, 1))), TS(&idx, 1)));
 }
 
@@ -167,6 +167,6 @@ COMP(one_hot) {
   DL_TRY(dl_dim_count(x->ndim + 1));
   memcpy(size, x->size, (size_t)x->ndim * sizeof *size);
   size[x->ndim] = classes;
-  dl_tensor *z = EX(e, zeros, L(size, x->ndim + 1), DT(DL_I64));
+  dl_tensor *z = EX(e, zeros, L(size, x->ndim + 1), DT(DL_I64), DEV(x));
   RETURN(EX_(e, scatter, T(z), I(-1), T(EX(e, unsqueeze, T(x), I(-1))), I(1)));
 }

@@ -27,7 +27,7 @@ static dl_tensor *scaled(dl_ex *e, const dl_arg *mean, const dl_arg *std, const 
   dl_meta shape = {.ndim = like->ndim};
   memcpy(shape.size, like->size, (size_t)like->ndim * sizeof *like->size);
   if (m) e->st = dl_broadcast(&shape, s->ndim, s->size);
-  dl_tensor *x = EX(e, empty, L(shape.size, shape.ndim), DT(like->dtype));
+  dl_tensor *x = EX(e, empty, L(shape.size, shape.ndim), DT(like->dtype), DEV(like));
   x = EX_(e, normal_, T(x), F(0), F(1), *gen);
   return EX_(e, add, T(EX_(e, mul, T(x), T(s))), *mean);
 }
@@ -43,7 +43,7 @@ COMP(normal) {
   DL_TRY(negative_std(e, &std));
   if (std.tag == DL_A_TENSOR) RETURN(scaled(e, &mean, &std, &gen));
   if (mean.tag == DL_A_TENSOR) {
-    dl_tensor *x = EX(e, empty, L(mean.t->size, mean.t->ndim), DT(mean.t->dtype));
+    dl_tensor *t = mean.t, *x = EX(e, empty, L(t->size, t->ndim), DT(t->dtype), DEV(t));
     RETURN(EX_(e, add, T(EX_(e, normal_, T(x), F(0), F(dl_arg_f(&std)), gen)), mean));
   }
   RETURN(EX_(e, normal_, T(EX(e, empty, arg[2])), F(dl_arg_f(&mean)), F(dl_arg_f(&std)), gen));
