@@ -5,6 +5,7 @@
 #   make test       everything CI runs   make test-full   the long versions
 #   make asan       a build with ASan and UBSan in build-asan/
 #   make bench      ours beside PyTorch  make docs   make install PREFIX=/usr/local
+#   make cuda       the CUDA plugin, where nvcc is (ARCHS=90: for one architecture)
 #
 # Variables: CC, WERROR=1 (CI), SAN=1 (used by asan), PREFIX, DESTDIR, ONEDNN=0 (build without
 # oneDNN), LUA_CFLAGS and LUA_LIBS (where pkg-config does not know Lua 5.4).
@@ -123,6 +124,36 @@ $(BUILD)/kernels/$(1)/%.o: kernels/cpu/%.c $(BUILD)/flags
 endef
 $(foreach i,$(ISAS),$(eval $(call isa_rule,$(i))))
 
+# ---- the CUDA plugin ---------------------------------------------------------------------------
+# make cuda: dl_cuda.so for every architecture of CUDA_ALL that this nvcc knows, and PTX of the
+# newest for those to come; ARCHS=90 for one. Kernels are kernels/cuda/*.cu; what only the plugin
+# has (its driver) is in kernels/cuda/driver. The program's own functions are found at load time.
+NVCC      ?= $(shell command -v nvcc 2>/dev/null)
+CUDA_ALL  := 75 80 86 89 90 100 120
+CUDA_KNOWN = $(filter $(CUDA_ALL),$(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2>/dev/null)))
+ARCHS     ?= $(CUDA_KNOWN)
+GENCODE    = $(foreach a,$(ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
+             -gencode arch=compute_$(lastword $(ARCHS)),code=compute_$(lastword $(ARCHS))
+NVCC_OPT  := -std=c++17 -O3 --fmad=false --Werror all-warnings -Isrc -Ikernels -Ikernels/cuda \
+             -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wno-unused-function \
+             -Xfatbin -compress-all
+CUDA_O    := $(patsubst kernels/cuda/%,$(BUILD)/cuda/%.o,$(wildcard kernels/cuda/*.cu \
+             kernels/cuda/driver/*.cu kernels/cuda/driver/*.cc))
+
+cuda:
+	@test -n "$(NVCC)" || { echo "make cuda: no nvcc here (CUDA 12 or 13)" >&2; exit 1; }
+	@$(MAKE) --no-print-directory $(BUILD)/dl_cuda.so
+
+$(BUILD)/dl_cuda.so: $(CUDA_O)
+	$(NVCC) -shared -cudart static -o $@ $(CUDA_O) -Xcompiler -fPIC
+$(BUILD)/cuda/archs: FORCE
+	@mkdir -p $(@D)
+	@echo '$(ARCHS)' | cmp -s - $@ || echo '$(ARCHS)' >$@
+$(BUILD)/cuda/%.o: kernels/cuda/% $(BUILD)/cuda/archs
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCC_OPT) $(GENCODE) -Xptxas -v -MD -MT $@ -MF $(@:.o=.d) -c -o $@ $< >$(@:.o=.log) 2>&1 || { cat $(@:.o=.log); exit 1; }
+FORCE:
+
 # ---- the two commands --------------------------------------------------------------------------
 start:
 	@sh .ci/setup.sh start
@@ -190,4 +221,6 @@ check: $(TEST_SETS)
 clean:
 	rm -rf build build-* dlrepl
 
-.PHONY: all start notebook test test-full test-cli check asan bench docs install clean
+-include $(CUDA_O:.o=.d)
+
+.PHONY: cuda FORCE all start notebook test test-full test-cli check asan bench docs install clean

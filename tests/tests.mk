@@ -71,7 +71,8 @@ test-asan:
 # CUDA kernels without a GPU: compiled by g++ with kernels/cuda/fiber.h, run under the address
 # sanitizer, compared with the CPU's.
 CUDA_SRC  := $(wildcard kernels/cuda/*.cu)
-FIBER_O   := $(CUDA_SRC:kernels/cuda/%.cu=$(BUILD)/cuda-fiber/%.o) $(BUILD)/cuda-fiber/fiber.o
+FIBER_O   := $(CUDA_SRC:kernels/cuda/%.cu=$(BUILD)/cuda-fiber/%.o) \
+             $(patsubst tests/cuda/%.cc,$(BUILD)/cuda-fiber/%.o,$(wildcard tests/cuda/*.cc))
 FIBER_OPT := -x c++ -std=c++17 -g1 -O1 -D_GNU_SOURCE -Isrc -Ikernels -Ikernels/cuda -Itests/cuda \
              -ffp-contract=off -fno-math-errno $(WARN) -MMD -MP $(if $(SAN),-fsanitize=address)
 TEST_CUDA := $(patsubst tests/cuda/%.c,$(BUILD)/tests/cuda/%,$(wildcard tests/cuda/cuda_*.c))
@@ -92,6 +93,7 @@ $(BUILD)/tests/cuda/%: $(BUILD)/tests/cuda/%.o $(FIBER_O) $(BUILD)/tests/c/tap.o
 test-cuda:
 	@$(ASAN_MAKE) $(TEST_CUDA:$(BUILD)/%=build-asan/%)
 	$(ASAN_ENV) FULL=$(FULL) $(PROVE) --exec '' $(TEST_CUDA:$(BUILD)/%=build-asan/%)
+	FULL=$(FULL) $(PROVE) tests/cuda/compile.t
 
 .SECONDARY: $(FIBER_O) $(TEST_CUDA:%=%.o)
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* ---- fills ------------------------------------------------------------------------------------ */
+/* ---- fills ----------------------------------------------------------------------------------- */
 template <class W> __global__ void fill_words(W *d, W v, dl_geo<1> g) {
   DL_EACH(i, g.numel) {
     int64_t off[1];
@@ -84,7 +84,7 @@ DL_CUDA(fill_) {
   return dl_cu_copy(out, &spread, stream);
 }
 
-/* ---- sequences -------------------------------------------------------------------------------- */
+/* ---- sequences ------------------------------------------------------------------------------- */
 static __global__ void count_whole(void *out, int dtype, int64_t n, int64_t start, int64_t step) {
   DL_EACH(i, n) dl_put(dtype, out, i, (int64_t)((uint64_t)start + (uint64_t)step * (uint64_t)i));
 }

@@ -148,8 +148,8 @@ __global__ void norm_columns(norm_call p, C *parts, int64_t part_rows) {
 }
 
 template <class C>
-__global__ void norm_add_parts(const C *parts, int64_t count, int64_t n, void *dw, int dwt, void *db,
-                               int dbt) {
+__global__ void norm_add_parts(const C *parts, int64_t count, int64_t n, void *dw, int dwt,
+                               void *db, int dbt) {
   DL_EACH(i, n) {
     C w = 0, b = 0;
     for (int64_t k = 0; k < count; k++) {

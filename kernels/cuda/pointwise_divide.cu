@@ -1,6 +1,6 @@
 /* pointwise_divide.cu -- quotients that are rounded, and remainders
  *
- * For table.cu. A zero divisor gives what the formula gives: a GPU raises nothing, as in PyTorch. */
+ * For table.cu. A zero divisor gives what the formula gives: as in PyTorch a GPU raises nothing. */
 #include "pw.h"
 
 #include <string.h>

@@ -55,7 +55,8 @@ __device__ __forceinline__ void pw_read(const void *p, int64_t i, int m, C *to) 
     pw_four<V> four = *(const pw_four<V> *)((const V *)p + i);
     DL_UNROLL for (int j = 0; j < PW_VEC; j++) to[j] = dl_as<C>(four.v[j]);
   } else {
-    DL_UNROLL for (int j = 0; j < PW_VEC; j++) to[j] = dl_as<C>(((const V *)p)[i + (j < m ? j : 0)]);
+    const V *from = (const V *)p + i;
+    DL_UNROLL for (int j = 0; j < PW_VEC; j++) to[j] = dl_as<C>(from[j < m ? j : 0]);
   }
 }
 template <class C>

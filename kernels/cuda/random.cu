@@ -20,7 +20,7 @@ struct law {
 
 struct draw_call { void *out; int dtype; uint64_t seed, offset; law l; };
 
-/* ---- words -> numbers: N of them from four words ---------------------------------------------- */
+/* ---- words -> numbers: N of them from four words --------------------------------------------- */
 struct uniforms {
   typedef float V;
   enum { N = 4 };
@@ -44,6 +44,14 @@ DL_FN void sine_and_cosine(float x, float *s, float *k) {
   *k = cosf(x);
 #endif
 }
+DL_FN void sine_and_cosine_of_turns(double t, double *s, double *k) {
+#ifdef __CUDA_ARCH__
+  sincospi(2.0 * t, s, k);
+#else
+  *s = sin(t * 2.0 * 3.14159265358979323846);
+  *k = cos(t * 2.0 * 3.14159265358979323846);
+#endif
+}
 
 struct normals {
   typedef float V;
@@ -62,9 +70,10 @@ struct wide_normals {
   enum { N = 2 };
   static __device__ void make(const dl_philox4 &w, V *v) {
     double u = dl_philox_uniform64(w.x[0], w.x[1]), t = dl_philox_uniform64(w.x[2], w.x[3]);
-    double r = DL_SQRT64(-2.0 * log(u)), turn = t * 2.0 * 3.14159265358979323846;
-    v[0] = sin(turn) * r;
-    v[1] = cos(turn) * r;
+    double s, k, r = DL_SQRT64(-2.0 * log(u));
+    sine_and_cosine_of_turns(t, &s, &k);
+    v[0] = s * r;
+    v[1] = k * r;
   }
 };
 struct words {
@@ -82,7 +91,7 @@ struct wide_words {
   }
 };
 
-/* ---- numbers -> elements ---------------------------------------------------------------------- */
+/* ---- numbers -> elements --------------------------------------------------------------------- */
 DL_FN float scaled(float v, double by, double from) { return DL_FMA(v, (float)by, (float)from); }
 DL_FN double scaled(double v, double by, double from) { return fma(v, by, from); }
 DL_FN float gap(float, const law &l) { return (float)l.b - (float)l.a; }
@@ -136,7 +145,7 @@ struct put_waiting {
   }
 };
 
-/* ---- the grid --------------------------------------------------------------------------------- */
+/* ---- the grid -------------------------------------------------------------------------------- */
 template <class M, class P> __global__ void draw(draw_call p, dl_geo<2> g) {
   int64_t threads = (int64_t)gridDim.x * DL_PHILOX_BLOCK;
   int64_t t = (int64_t)blockIdx.x * DL_PHILOX_BLOCK + threadIdx.x;
@@ -167,7 +176,7 @@ static void fill(dl_gen *gen, const dl_view *out, const law &l, const int64_t *p
   gen->offset += 4 * (uint64_t)((g.numel - 1) / round + 1);
 }
 
-/* ---- rows: real numbers ----------------------------------------------------------------------- */
+/* ---- rows: real numbers ---------------------------------------------------------------------- */
 static bool wide(const dl_kcall *c) { return c->out[0].dtype == DL_F64; }
 
 template <class M, class W, class P>
@@ -193,7 +202,7 @@ DL_CUDA(exponential_) {
   return real<uniforms, wide_uniforms, put_waiting>(c, dl_arg_f(&c->arg[1]), 0, stream);
 }
 
-/* ---- rows: integers --------------------------------------------------------------------------- */
+/* ---- rows: integers -------------------------------------------------------------------------- */
 static dl_status integers(dl_kcall *c, int64_t from, uint64_t range, void *stream) {
   law l = {0, 0, from, range, NULL, 0, NULL};
   if (range >= 1ull << 28 || range == 0)
@@ -227,7 +236,7 @@ DL_CUDA(random_) {
   return between(c, c->arg[1].i, c->arg[2].i, stream);
 }
 
-/* ---- rows: coins ------------------------------------------------------------------------------ */
+/* ---- rows: coins ----------------------------------------------------------------------------- */
 static dl_status coin_each(dl_kcall *c, const dl_view *prob, void *stream) {
   const dl_view *out = &c->out[0];
   int64_t stride[DL_MAXDIM];
@@ -244,7 +253,7 @@ DL_CUDA(bernoulli_) {
   return real<uniforms, wide_uniforms, put_coin>(c, dl_cu_number(c, 1), 0, stream);
 }
 
-/* ---- a random order: the places of random keys in rising order -------------------------------- */
+/* ---- a random order: the places of random keys in rising order ------------------------------- */
 static __global__ void put_places(const int32_t *at, void *out, int dtype, int64_t n) {
   DL_EACH(i, n) dl_put(dtype, out, i, (int64_t)at[i]);
 }

@@ -31,7 +31,8 @@ extern "C" {
   X(NLL2D, "NLLLoss2d.cu:106: nll_loss2d_forward_kernel", "t >= 0 && t < n_classes")              \
   X(BCE, "Loss.cu:91: operator()", "input_val >= zero && input_val <= one")                       \
   X(COIN, "DistributionTemplates.h:622: operator()", "0 <= p4 && p4 <= 1")                        \
-  X(WEIGHTS, "MultinomialKernel.cu:112: binarySearchForMultinomial", "cumdist[size - 1] > static_cast<scalar_t>(0)") \
+  X(WEIGHTS, "MultinomialKernel.cu:112: binarySearchForMultinomial",                              \
+    "cumdist[size - 1] > static_cast<scalar_t>(0)")                                               \
   X(BINS, "SummaryOps.cu:90: operator()", "bin >= 0")                                             \
   X(UNPOOL, "DilatedMaxPool2d.cu:164: max_pool_backward_nchw", "index >= 0 && index < input_size")
 
@@ -88,7 +89,7 @@ typedef struct dl_cuda_record {
 } dl_cuda_record;
 
 /* The plugin's one symbol besides its driver. */
-extern const dl_cuda_record dl_cuda_plugin;
+extern __attribute__((visibility("default"))) const dl_cuda_record dl_cuda_plugin;
 
 #ifdef __cplusplus
 }

@@ -152,12 +152,16 @@ template <class T> struct normp_fold : sum_fold<T> {
 /* nan wins */
 template <class T> struct norm_high_fold : norm1_fold<T> {
   static __device__ __forceinline__ T join(T a, T b) { return ((a > b) | (a != a)) ? a : b; }
-  static __device__ __forceinline__ T step(T s, T x, int64_t, double) { return join(s, size_of(x)); }
+  static __device__ __forceinline__ T step(T s, T x, int64_t, double) {
+    return join(s, size_of(x));
+  }
 };
 template <class T> struct norm_low_fold : norm1_fold<T> {
   static __device__ __forceinline__ T first() { return red_ends<T>::high(); }
   static __device__ __forceinline__ T join(T a, T b) { return ((a < b) | (a != a)) ? a : b; }
-  static __device__ __forceinline__ T step(T s, T x, int64_t, double) { return join(s, size_of(x)); }
+  static __device__ __forceinline__ T step(T s, T x, int64_t, double) {
+    return join(s, size_of(x));
+  }
 };
 
 DL_CUDA(norm) {
@@ -170,7 +174,7 @@ DL_CUDA(norm) {
   return red_real<norm_low_fold>(c, p, stream);
 }
 
-/* ---- variance: number, mean, sum of squared distances from it (Welford; Chan's join) ---------- */
+/* ---- variance: number, mean, sum of squared distances from it (Welford; Chan's join) --------- */
 template <class T> struct spread { T n, mean, m2; };
 /* par: what is subtracted from the number of elements */
 template <class T> struct var_fold {

@@ -81,9 +81,9 @@ __global__ void scan_block(scan_call p, A *totals) {
       }
       A before = J::of(carry, scan_before<A, J>(acc, sh, &all));
       carry = J::of(carry, all);
-      if (ONLY_TOTAL) continue;
       DL_UNROLL for (int k = 0; k < EACH; k++)
-        if (mine + k < hi) dl_put(p.dout, p.out, row + mine + k, released(J::of(before, v[k]), C()));
+        if (!ONLY_TOTAL && mine + k < hi)
+          dl_put(p.dout, p.out, row + mine + k, released(J::of(before, v[k]), C()));
     }
     if (ONLY_TOTAL && threadIdx.x == 0) totals[b] = carry;
   }

@@ -35,7 +35,7 @@ static void fill(const dl_view *out, double v, void *stream) {
   DL_LAUNCH_EACH(put_number, out->numel, stream, out->data, out->dtype, out->numel, v);
 }
 
-/* ---- joining ---------------------------------------------------------------------------------- */
+/* ---- joining --------------------------------------------------------------------------------- */
 DL_CUDA(cat) {
   const dl_view *out = &c->out[0];
   int dim = wrapped(c->arg[1].i, out->ndim);
@@ -64,8 +64,8 @@ DL_CUDA(stack) {
   return DL_OK;
 }
 
-/* ---- one element of the result, one of the source --------------------------------------------- */
-/* Where element i of `out` comes from: along dim d the place p becomes (p + shift[d]) mod size[d]. */
+/* ---- one element of the result, one of the source -------------------------------------------- */
+/* Element p along dim d of the result is element (p + shift[d]) mod from[d] of the source. */
 struct turn_call {
   void *out;
   const void *x;
@@ -150,7 +150,7 @@ DL_CUDA(flip) {
   return dl_cu_copy(&c->out[0], &from, stream);
 }
 
-/* ---- triangles and diagonals ------------------------------------------------------------------ */
+/* ---- triangles and diagonals ----------------------------------------------------------------- */
 template <class W>
 __global__ void keep_triangle(W *out, const W *x, dl_geo<2> g, int64_t rows, int64_t cols,
                               int64_t diagonal, bool lower) {
@@ -189,7 +189,7 @@ DL_CUDA(diag_embed) {
   return dl_cu_copy(&part, x, stream);
 }
 
-/* ---- padding ---------------------------------------------------------------------------------- */
+/* ---- padding --------------------------------------------------------------------------------- */
 /* Negative padding crops. */
 DL_CUDA(constant_pad) {
   const dl_view *out = &c->out[0], *x = &c->in[0];
@@ -211,7 +211,7 @@ DL_CUDA(constant_pad) {
   return dl_cu_copy(&dst, &src, stream);
 }
 
-/* ---- backwards of views ----------------------------------------------------------------------- */
+/* ---- backwards of views ---------------------------------------------------------------------- */
 DL_CUDA(select_backward) {
   const dl_view *out = &c->out[0], *g = &c->in[0];
   int dim = wrapped(c->arg[2].i, out->ndim);

@@ -35,7 +35,7 @@ template <class C> struct log_back : soft_back<C> {
 
 struct soft_call { const void *a, *b; void *out; int64_t outer, n, inner; };
 
-/* ---- a line a warp: at most 32 * PER elements ------------------------------------------------- */
+/* ---- a line a warp: at most 32 * PER elements ------------------------------------------------ */
 template <class V, class C, class K, int PER> __global__ void soft_warp(soft_call p) {
   int64_t row = (int64_t)blockIdx.x * (DL_BLOCK / 32) + threadIdx.x / 32, step = gridDim.x;
   int lane = (int)threadIdx.x % 32, n = (int)p.n;
