@@ -212,6 +212,7 @@ static int run(const char *file) {
   lua_State *L = dl_session_open();
   if (L) {
     dl_lkernel_open(L, sock[DL_STDIN]);
+    dl_session_gpu();
     dl_shell_serve(sock[DL_SHELL], dl_conn_is_local(&conn));
   } else {
     dl_kernel_log("could not start Lua");

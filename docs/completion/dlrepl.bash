@@ -11,7 +11,7 @@ _dlrepl() {
     esac
   done
   case $word in
-    -*) COMPREPLY=($(compgen -W "-e -i --plain --version --help" -- "$word")) ;;
+    -*) COMPREPLY=($(compgen -W "-e -i --gpu --plain --version --help" -- "$word")) ;;
     *) compopt -o filenames 2>/dev/null
        COMPREPLY=($(compgen -f -X '!*.lua' -- "$word") $(compgen -d -- "$word"))
        [ $COMP_CWORD -eq 1 ] && COMPREPLY+=($(compgen -W "learn play export lint doctor kernel" -- "$word")) ;;

@@ -35,6 +35,9 @@ local TAIL = [==[
 .B DLREPL_READLINE=0
 turns line editing off.
 .TP
+.B DLREPL_GPU=sim:t4
+simulates a GPU, as \-\-gpu does.
+.TP
 .B NO_COLOR
 no colours.
 .TP

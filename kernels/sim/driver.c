@@ -255,8 +255,10 @@ static void set_tf32(bool matmul, bool conv) {
 }
 
 /* ---- faults on demand ---- */
-void dl_sim_refuse(int dev, int64_t nth) {
-  if (dev >= 0 && dev < device_count()) dl_sim.dev[dev].refuse = nth > 0 ? nth : 0;
+void dl_sim_refuse(int dev, int64_t nth, int64_t times) {
+  if (dev < 0 || dev >= device_count()) return;
+  dl_sim.dev[dev].refuse = nth > 0 ? nth : 0;
+  dl_sim.dev[dev].refuse_times = times;
 }
 
 void dl_sim_lose(int dev) {

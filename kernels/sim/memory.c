@@ -181,7 +181,11 @@ static bool page_at(const dl_simdev *d, const void *p, size_t n, size_t *first, 
   return at % DL_SIM_PAGE == 0 && *first < d->pages && *count <= d->pages - *first;
 }
 
-static bool refused(dl_simdev *d) { return d->refuse > 0 && --d->refuse == 0; }
+static bool refused(dl_simdev *d) {
+  if (d->refuse == 0 || --d->refuse > 0) return false;
+  d->refuse = --d->refuse_times > 0 ? 1 : 0;
+  return true;
+}
 
 /* ---- the driver's rows ---- */
 int dl_sim_mem_info(int dev, size_t *free_bytes, size_t *total_bytes) {

@@ -43,8 +43,9 @@ typedef struct dl_sim_options {
 /* Open the simulated driver. One at a time: close first. */
 dl_status dl_sim_open(const dl_sim_options *o, const dl_driver **out);
 void dl_sim_close(void);
-/* Faults on demand: the n-th mem_new from now fails (0: none); the device falls off the bus. */
-void dl_sim_refuse(int dev, int64_t nth);
+/* Faults on demand: the n-th mem_new or page_map from now fails and so many after it (the ladder to
+ * out of memory asks more than once); 0: none. The device falls off the bus. */
+void dl_sim_refuse(int dev, int64_t nth, int64_t times);
 void dl_sim_lose(int dev);
 /* The host did something that took us microseconds (data loading, sleep). */
 void dl_sim_host_work(double us);

@@ -59,7 +59,7 @@ typedef struct dl_simdev {
   int error;                     /* the context's standing error */
   int pending;                   /* an error that the host has not met yet */
   char why[256];                 /* the kernel's own words about it */
-  int64_t refuse;                /* the n-th allocation from now fails */
+  int64_t refuse, refuse_times;  /* the n-th allocation from now fails, and so many in all */
   dl_sim_report report;
   double busy_until;
 } dl_simdev;

@@ -3,7 +3,7 @@
 local core = require "dlrepl.core"
 local near = require "dlrepl.near"
 
--- ---- one card ----------------------------------------------------------------------------------
+-- ---- one card -------------------------------------------------------------------------------
 local card_meta = {__name = "dlrepl.card"}
 
 local function plain(v)
@@ -28,7 +28,7 @@ function card_meta.__index(c, key)
   end
 end
 
--- ---- all ---------------------------------------------------------------------------------------
+-- ---- all ------------------------------------------------------------------------------------
 local list_meta = {__name = "dlrepl.cards"}
 
 function list_meta.__tostring(list)

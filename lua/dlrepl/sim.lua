@@ -1,16 +1,20 @@
 -- sim.lua -- a simulated GPU: what the user says, checked and handed to the driver
 --
--- For dlrepl.simulate, --gpu and DLREPL_GPU. Cards and their lint are C's; here are words and files.
+-- For dlrepl.simulate, --gpu and DLREPL_GPU. Cards and lint are C's; words and files are here.
 
 local core = require "dlrepl.core"
 
 local raise = core.raise
 local M = {}
 
-local function bad(text, ...) raise("ValueError", string.format(text, ...), {kind = "argument"}) end
-local function wrong(text, ...) raise("TypeError", string.format(text, ...), {kind = "argument"}) end
+local function bad(text, ...)
+  raise("ValueError", string.format(text, ...), {kind = "argument"})
+end
+local function wrong(text, ...)
+  raise("TypeError", string.format(text, ...), {kind = "argument"})
+end
 
--- ---- options -----------------------------------------------------------------------------------
+-- ---- options --------------------------------------------------------------------------------
 local known = {card = "string, list or table", count = "number", compute = "boolean",
                memory = "number or string", host = "number or string", host_us_per_op = "number",
                device = "string", file = "string", force = "boolean"}
@@ -56,7 +60,7 @@ local function bytes(v, name)
   return math.tointeger(total // 1)
 end
 
--- ---- cards of the user -------------------------------------------------------------------------
+-- ---- cards of the user ----------------------------------------------------------------------
 local function figure(name, v)
   if v == core.None then v = {} end
   if type(v) == "number" then v = {value = v} end
@@ -148,7 +152,7 @@ local function list_of_cards(o)
   return cards
 end
 
--- ---- opening -----------------------------------------------------------------------------------
+-- ---- opening --------------------------------------------------------------------------------
 -- Tensors on a GPU that goes away would be empty shells.
 local function nothing_lives(force)
   if force or not core.torch.accelerator.is_available() then return end
@@ -211,8 +215,7 @@ function M.word(text)
   local card, count = text:match("^sim:(.+)x(%d+)$")
   card = card or text:match("^sim:(.+)$")
   if not card then
-    raise("ValueError", string.format("a GPU is named as in sim:t4 or sim:a100-80x2, not '%s'", text),
-          {kind = "argument", notes = {"dlrepl.cards() lists the cards"}})
+    bad("a GPU is named as in sim:t4 or sim:a100-80x2, not '%s'", text)
   end
   M.open {card = card, count = math.tointeger(tonumber(count or 1))}
 end

@@ -229,7 +229,7 @@ static streambox *check_stream(lua_State *L, int i, const char *fn) {
 }
 
 static int l_stream(lua_State *L) {
-  static dl_sig sig = {"Stream(device? device=None, int priority=0)", 0, NULL};
+  static dl_sig sig = {"Stream(device? device=None, int priority=0) -> Stream", 0, NULL};
   dl_args a;
   if (!dl_gpu)
     return dl_throw(L, DL_RuntimeError, DL_E_DEVICE, "torch.cuda.Stream requires CUDA support");
@@ -353,7 +353,7 @@ static int l_stream_index(lua_State *L) {
 /* ---- events ---------------------------------------------------------------------------------- */
 static int l_event(lua_State *L) {
   static dl_sig sig = {"Event(bool enable_timing=False, bool blocking=False, "
-                       "bool interprocess=False)", 0, NULL};
+                       "bool interprocess=False) -> Event", 0, NULL};
   dl_args a;
   if (!dl_gpu)
     return dl_throw(L, DL_RuntimeError, DL_E_DEVICE,

@@ -284,7 +284,8 @@ static int l_feed(lua_State *L) {
   return 1;
 }
 
-/* _sim_loader({workers=, items=, item_us=, …}, batches, step_us) -> microseconds of the whole run */
+/* _sim_loader({workers=, items=, item_us=, …}, batches, step_us) -> microseconds of the whole run
+ */
 static int l_loader(lua_State *L) {
   int64_t batches = luaL_checkinteger(L, 2);
   double step = luaL_checknumber(L, 3);
@@ -293,7 +294,7 @@ static int l_loader(lua_State *L) {
 }
 
 /* ---- faults ---- */
-/* debug.sim{refuse=n, lose=true, device=0} */
+/* debug.sim{refuse=n, times=1, lose=true, device=0} */
 static int l_faults(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   if (!dl_gpu || !dl_gpu->simulated)
@@ -301,7 +302,8 @@ static int l_faults(lua_State *L) {
   lua_getfield(L, 1, "device");
   int dev = lua_isnil(L, -1) ? dl_gpu_current() : dl_check_gpu(L, lua_gettop(L), "sim");
   lua_getfield(L, 1, "refuse");
-  if (!lua_isnil(L, -1)) dl_sim_refuse(dev, luaL_checkinteger(L, -1));
+  int64_t times = (int64_t)number_at(L, 1, "times", 1);
+  if (!lua_isnil(L, -1)) dl_sim_refuse(dev, luaL_checkinteger(L, -1), times);
   lua_getfield(L, 1, "lose");
   if (lua_toboolean(L, -1)) dl_sim_lose(dev);
   return 0;

@@ -48,7 +48,7 @@ static dl_status between(dl_tensor *dst, const dl_tensor *src, bool async) {
   dl_status st = DL_OK;
   if (dst->contig && dst->dtype == travels) to = dl_tensor_retain(dst);
   else st = dl_tensor_new(dst->dev, travels, dst->ndim, dst->size, &to);
-  if (st == DL_OK) st = bytes(to, from, async);
+  if (st == DL_OK) st = bytes(to, from, async && to == dst);
   if (st == DL_OK && to != dst) st = same_device(dst, to);
   dl_tensor_release(from);
   dl_tensor_release(to);

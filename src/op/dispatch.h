@@ -29,6 +29,8 @@ void dl_geometry_plain(const dl_call *c, dl_runner *r);
 dl_status dl_geometry_contig(const dl_call *c, dl_runner *r);
 dl_status dl_geometry_list(const dl_call *c, dl_runner *r);
 void dl_view_of(const dl_tensor *t, dl_view *v);
+/* Was the call made with non_blocking=true? */
+bool dl_call_async(const dl_call *c);
 /* A fresh result for out[k], laid out like the dense inputs where the call asks for it. */
 dl_status dl_output_new(const dl_call *c, int k, dl_dtype dtype, dl_tensor **out);
 

@@ -212,9 +212,16 @@ static const dl_tensor *layout_of(const dl_call *c, const dl_meta *m) {
   return like && dense(like) ? like : NULL;
 }
 
+/* A copy to the host that is not waited for must land in memory that stays in place. */
+static bool lands_later(const dl_call *c) {
+  if (c->op != &dl_ops[DL_OP__to_copy] || c->dev.type != DL_CPU) return false;
+  return c->in[0] && dl_is_gpu(c->in[0]->dev) && dl_call_async(c);
+}
+
 /* A factory asked for memory that a GPU copies from directly. */
 static bool wants_pinned(const dl_call *c) {
   const dl_schema *s = c->schema;
+  if (lands_later(c)) return true;
   int last = s->nparam - 1;
   return c->op->kind == DL_FACTORY && c->dev.type == DL_CPU && c->arg[last].i &&
          c->arg[last].tag == DL_A_BOOL && !strcmp(s->p[last].name, "pin_memory");

@@ -83,7 +83,7 @@ static dl_status launch(dl_opid op, const dl_call *c, dl_runner *r) {
 }
 
 /* ---- between devices ------------------------------------------------------------------------- */
-static bool wants_async(const dl_call *c) {
+bool dl_call_async(const dl_call *c) {
   for (int i = 0; i < c->schema->nparam; i++)
     if (!strcmp(c->schema->p[i].name, "non_blocking")) return c->arg[i].i != 0;
   return false;
@@ -101,7 +101,7 @@ static dl_status cross(const dl_call *c, dl_runner *r) {
     dl_tensor_release(wide);
     wide = dl_tensor_retain(src);
   }
-  dl_status st = dl_tensor_copy_values(dst, wide, wants_async(c));
+  dl_status st = dl_tensor_copy_values(dst, wide, dl_call_async(c));
   dl_tensor_release(wide);
   return st;
 }

@@ -44,7 +44,8 @@ static const char usage[] =
 #undef DL_OPTION
     "\n"
     "Without FILE and -e: the prompt, or standard input where it is no terminal.\n"
-    "DLREPL_READLINE=0 in the environment turns line editing off.\n";
+    "DLREPL_READLINE=0 in the environment turns line editing off, DLREPL_GPU=sim:t4 simulates a\n"
+    "GPU as --gpu does.\n";
 
 static int complain(const char *what, const char *arg) {
   fprintf(stderr, "dlrepl: %s '%s'\n%s", what, arg, usage);
@@ -72,7 +73,11 @@ static int read_options(int argc, char **argv, options *o) {
     else if (!strcmp(a, "--plain")) dl_term_plain();
     else if (!strcmp(a, "--version") || !strcmp(a, "-V")) o->version = true;
     else if (!strcmp(a, "--help") || !strcmp(a, "-h")) o->help = true;
-    else if (!strncmp(a, "-e", 2)) {
+    else if (!strncmp(a, "--gpu=", 6)) setenv("DLREPL_GPU", a + 6, 1);
+    else if (!strcmp(a, "--gpu")) {
+      if (++i == argc) return complain("a GPU such as sim:t4 is missing after", "--gpu");
+      setenv("DLREPL_GPU", argv[i], 1);
+    } else if (!strncmp(a, "-e", 2)) {
       const char *code = a[2] ? a + 2 : ++i < argc ? argv[i] : NULL;
       if (!code) return complain("code is missing after", "-e");
       if (o->n_codes == MAX_CODES) return complain("too many", "-e");
@@ -156,6 +161,7 @@ static int run_command(lua_State *L, int argc, char **argv, int at) {
 static int serve(lua_State *L, int argc, char **argv, const options *o) {
   bool prompt = !o->script && !o->n_codes;
   set_arg(L, argc, argv, o->script);
+  if (!dl_session_gpu()) return EXIT_USAGE;
   if (o->command) return run_command(L, argc, argv, o->command);
   int st = run_codes(L, o);
   if (!st && o->script) st = run_script(L, argc, argv, o->script);

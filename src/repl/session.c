@@ -232,6 +232,19 @@ void dl_session_call(int nargs, dl_outcome *o) {
   run(nargs, o);
 }
 
+bool dl_session_gpu(void) {
+  static const char code[] = "return require('dlrepl.sim').word(...)";
+  const char *word = getenv("DLREPL_GPU");
+  dl_outcome o;
+  if (!word || !*word) return true;
+  if (luaL_loadbufferx(L, code, sizeof code - 1, "=dlrepl", "t") != LUA_OK) return false;
+  lua_pushstring(L, word);
+  dl_session_call(1, &o);
+  lua_pop(L, o.n);
+  dl_session_report(&o);
+  return o.how == DL_ENDED_OK;
+}
+
 void (*dl_session_print)(const char *text, size_t len);
 
 /* Print the arguments, the first is the columns; `_` becomes the first value that is not nil. */

@@ -37,6 +37,8 @@ typedef enum dl_text { DL_TEXT_COMPLETE, DL_TEXT_UNFINISHED, DL_TEXT_WRONG } dl_
 /* Start the engine and Lua with everything in place. NULL when there is no memory for it. */
 lua_State *dl_session_open(void);
 void dl_session_close(void);
+/* Simulate the GPU that DLREPL_GPU names ("sim:t4"); false after an error, which is reported. */
+bool dl_session_gpu(void);
 
 /* Is the text a line or cell that can run? Nothing is run. */
 dl_text dl_session_check(const char *text, size_t len, const char *name);

@@ -91,7 +91,7 @@ static void address_ranges(void) {
 static void faults(void) {
   void *p, *q;
   open_sim("t4", 1, true, 0);
-  dl_sim_refuse(0, 2);
+  dl_sim_refuse(0, 2, 1);
   is_int(drv->mem_new(0, 512, &p), 0, "the first allocation is served");
   is_int(drv->mem_new(0, 512, &q), DL_CU_OOM, "the second is refused, as asked");
   is_int(drv->mem_new(0, 512, &q), 0, "the third is served");
