@@ -47,7 +47,16 @@ test-lua: $(BIN)
 # Sampled for every run; FULL=1 refuses each allocation and makes a million calls.
 CALLS     := $(if $(FULL),1000000,20000)
 SAMPLES   := $(if $(FULL),,200)
-test-fuzz: $(BIN)
+WIRE_O    := $(addprefix $(BUILD)/,tests/fuzz/wire.o tests/c/tap.o jupyter/wire.o jupyter/json.o \
+               src/repl/width.o)
+$(BUILD)/tests/fuzz/wire.o: tests/fuzz/wire.c
+	@mkdir -p $(@D)
+	$(CC) $(BASE) -Itests/c $(LUA_CFLAGS) -O1 -c -o $@ $<
+$(BUILD)/tests/fuzz/wire: $(WIRE_O) $(BUILD)/libdl.a
+	$(CC) $(LDSAN) -o $@ $^ $(LUA_LIBS) $(FRONT_LIBS) $(LIBS)
+
+test-fuzz: $(BIN) $(BUILD)/tests/fuzz/wire
+	$(PROVE) --exec '' $(BUILD)/tests/fuzz/wire :: $(CALLS) 1
 	$(PROVE) --exec './$(BIN)' tests/fuzz/calls.lua :: $(CALLS) 1
 	$(PROVE) --exec './$(BIN)' tests/fuzz/refuse.lua :: $(SAMPLES)
 	LUA_PATH='$(TEST_PATH)' $(PROVE) --exec './$(BIN) tests/fuzz/collect.lua' $(COLLECTED)
@@ -61,8 +70,9 @@ ASAN_C    := $(if $(FULL),$(TEST_BIN),$(ASAN_C))
 ASAN_ENV  := DLREPL_ONEDNN=0 ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
 ASAN_MAKE := $(MAKE) --no-print-directory SAN=1 BUILD=build-asan BIN=build-asan/dlrepl
 test-asan:
-	@$(ASAN_MAKE) all $(ASAN_C:$(BUILD)/%=build-asan/%)
+	@$(ASAN_MAKE) all $(ASAN_C:$(BUILD)/%=build-asan/%) build-asan/tests/fuzz/wire
 	$(ASAN_ENV) $(PROVE) --exec '' $(ASAN_C:$(BUILD)/%=build-asan/%)
+	$(ASAN_ENV) $(PROVE) --exec '' build-asan/tests/fuzz/wire :: $(CALLS) 2
 	$(ASAN_ENV) LUA_PATH='$(TEST_PATH)' $(PROVE) --exec build-asan/dlrepl \
 	  $(if $(FULL),$(filter-out %fashion_mlp.lua,$(TEST_LUA)),$(COLLECTED))
 	$(ASAN_ENV) $(PROVE) --exec build-asan/dlrepl tests/fuzz/calls.lua :: \
