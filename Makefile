@@ -190,6 +190,7 @@ asan:
 bench: $(BIN) $(BUILD)/tests/c/sim_cases
 	@$(BUILD)/tests/c/sim_cases --table
 	python3 tests/bench/run.py
+	-@v=$$(sh tests/jupyter/venv.sh) && $$v/bin/python tests/bench/kernel.py
 
 docs: $(BIN)
 	mkdir -p docs/completion docs/annotations

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,6 +101,13 @@ static bool is_orphan(int fd, bool ended) {
   return first_parent == parent && getppid() != parent;
 }
 
+/* At once, and with what a cell has started. */
+static void leave_orphan(void) {
+  signal(SIGTERM, SIG_IGN);
+  if (getpgrp() == getpid()) kill(0, SIGTERM);
+  _exit(EXIT_ORPHAN);
+}
+
 /* ---- threads ----------------------------------------------------------------------------- */
 
 /* The main thread may be deep in a long operation; after a second we leave without it. */
@@ -117,7 +125,7 @@ static void *serve_control(void *unused) {
                               {.fd = wake, .events = ZMQ_POLLIN},
                               {.fd = fd, .events = ZMQ_POLLIN}};
     dl_zmq.poll(item, fd < 0 ? 2 : 3, parent ? PARENT_POLL_MS : -1);
-    if (is_orphan(fd, fd >= 0 && item[2].revents)) _exit(EXIT_ORPHAN);
+    if (is_orphan(fd, fd >= 0 && item[2].revents)) leave_orphan();
     dl_mail *m;
     while (!dl_kernel_is_closing() && (m = dl_mail_receive(control)) != NULL) {
       serve_one(m);

@@ -290,7 +290,8 @@ dl_packet *dl_execute(const dl_request *r) {
   if (!c.code) c.code = "";
   dl_capture_parent(r->header);
   dl_session_print = keep_page;
-  if (c.store && !is_blank(&c)) dl_past_add(++count, c.code, c.len);
+  bool typed = dl_request_flag(r, "allow_stdin", false); /* no program can be asked */
+  if (c.store && !is_blank(&c)) dl_past_add(++count, c.code, c.len, typed);
   if (!c.silent) publish_input(&c);
   dl_input_allow(r);
   double began = seconds();

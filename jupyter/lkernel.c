@@ -146,6 +146,8 @@ void dl_lkernel_open(lua_State *L, void *stdin_socket) {
   dl_comm_open(L);
   lua_setfield(L, -2, "kernel");
   lua_pop(L, 1);
+  lua_newtable(L);
+  lua_setglobal(L, "arg");
   change_libraries(L);
   dl_input_open(L, stdin_socket);
 }

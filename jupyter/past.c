@@ -73,16 +73,21 @@ static void read_file(void) {
   past.bytes = 0;
   dl_history_open(keep_before);
   for (int i = 0; i < n; i++) {
+    int had = past.n;
     keep(NOW, mine[i].line, mine[i].code, strlen(mine[i].code));
+    if (past.n > had) {
+      past.v[past.n - 1].output = mine[i].output;
+      mine[i].output = NULL;
+    }
     forget(&mine[i]);
   }
   free(mine);
 }
 
-void dl_past_add(int line, const char *code, size_t len) {
-  read_file();
+void dl_past_add(int line, const char *code, size_t len, bool typed) {
+  if (typed) read_file();
   keep(NOW, line, code, len);
-  if (len <= ENTRY_MAX && !memchr(code, 0, len)) dl_history_add(code);
+  if (typed && len <= ENTRY_MAX && !memchr(code, 0, len)) dl_history_add(code);
 }
 
 void dl_past_output(int line, const char *text, size_t len) {

@@ -30,7 +30,8 @@ void dl_refusal_json(dl_buf *b, const char *ename, const char *evalue);
 
 /* ---- past.c: what was executed --------------------------------------------------------------- */
 void dl_past_open(void);
-void dl_past_add(int line, const char *code, size_t len);
+/* typed: by a person, so that it goes into the history that outlives the session. */
+void dl_past_add(int line, const char *code, size_t len, bool typed);
 void dl_past_output(int line, const char *text, size_t len); /* of the last one, if it is that */
 
 /* ---- input.c: standard input is the client's ------------------------------------------------ */

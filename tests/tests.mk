@@ -77,6 +77,8 @@ test-asan:
 	  $(if $(FULL),$(filter-out %fashion_mlp.lua,$(TEST_LUA)),$(COLLECTED))
 	$(ASAN_ENV) $(PROVE) --exec build-asan/dlrepl tests/fuzz/calls.lua :: \
 	  $(if $(FULL),100000,3000) 2
+	$(if $(FULL),DLREPL=$(CURDIR)/build-asan/dlrepl $(ASAN_ENV) $(PROVE) tests/jupyter/protocol.t \
+	  tests/jupyter/hostile.t)
 
 # CUDA kernels without a GPU: compiled by g++ with kernels/cuda/fiber.h, run under the address
 # sanitizer, compared with the CPU's.

@@ -923,6 +923,18 @@ function dlrepl.plot(x, y, keywords) end
 ---@param keywords? {image?: torch.Tensor, title?: string|nil, columns?: number|nil, height?: number|nil, ascii?: boolean}
 function dlrepl.show(image, keywords) end
 
+---a line from the keyboard, as Python's input(): the prompt is printed first; a notebook shows a field. nil at the end of the input
+---@param prompt? string
+---@param keywords? {prompt?: string}
+---@return string
+function torch.input(prompt, keywords) end
+
+---a line from the keyboard, as Python's input(): the prompt is printed first; a notebook shows a field. nil at the end of the input
+---@param prompt? string
+---@param keywords? {prompt?: string}
+---@return string
+function Tensor:input(prompt, keywords) end
+
 ---show a value in the middle of a notebook's cell, as the value of a cell looks; with display_id=true it returns what d:update(value) changes later. Elsewhere it prints. A table of your own shows itself through methods _repr_html_, _repr_png_, _repr_svg_, _repr_markdown_, _repr_mimebundle_
 ---@param value any|table
 ---@param keywords? {value?: any, display_id?: any|nil}

@@ -152,7 +152,7 @@ static const char *const global_homes[][3] = {
   {"Dataset", "torch.utils.data", "Dataset"}, {"DataLoader", "torch.utils.data", "DataLoader"},
   {"TensorDataset", "torch.utils.data", "TensorDataset"},
   {"datasets", "torchvision.datasets", ""}, {"transforms", "torchvision.transforms", ""},
-  {"help", "dlrepl.help", ""},
+  {"help", "dlrepl.help", ""}, {"input", "dlrepl.input", ""},
 };
 
 /* _G[key] for a name that is not there: upvalue 1 is the table of our names */

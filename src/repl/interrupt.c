@@ -24,6 +24,7 @@ static volatile sig_atomic_t pending;    /* requests since enter */
 static volatile sig_atomic_t idle_taken; /* SIGINT while nothing ran */
 static volatile int64_t first_request;   /* ms, monotonic */
 static pthread_t main_thread;
+static bool stays; /* whatever cannot be stopped */
 
 enum {
   LIBRARY_GRACE = 20000, /* instructions a function of ours may still run, to tidy up */
@@ -71,7 +72,7 @@ void dl_interrupt_request(void) {
   }
   if (!pending) first_request = now_ms();
   pending = pending + 1;
-  if (pending >= 3 && now_ms() - first_request > GIVE_UP_MS) give_up();
+  if (!stays && pending >= 3 && now_ms() - first_request > GIVE_UP_MS) give_up();
   dl_cancel = 1;
   set_hook(L);
 }
@@ -97,6 +98,7 @@ void dl_interrupt_install(bool restart) {
   sa.sa_flags = SA_ONSTACK | (restart ? SA_RESTART : 0);
   sigemptyset(&sa.sa_mask);
   main_thread = pthread_self();
+  stays = restart;
   sigaction(SIGINT, &sa, NULL);
 }
 

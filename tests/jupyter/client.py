@@ -17,6 +17,7 @@ from jupyter_client.blocking import BlockingKernelClient
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DLREPL = os.environ.get("DLREPL") or os.path.join(TOP, "dlrepl")
+ASAN = "asan" in DLREPL  # slower, larger, with a crash handler of its own
 TMP = tempfile.mkdtemp(prefix="dlrepl-test-")
 PORTS = ("shell", "iopub", "stdin", "control", "hb")
 os.environ["XDG_DATA_HOME"] = TMP + "/data"

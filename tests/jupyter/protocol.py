@@ -9,7 +9,7 @@ import time
 from queue import Empty
 
 import tap
-from client import DLREPL, TMP, Kernel, connection, quiet
+from client import ASAN, DLREPL, TMP, Kernel, connection, quiet
 
 K = None
 
@@ -159,6 +159,7 @@ def displays():
     c = K.run("?torch.ones")
     tap.same((c.reply["payload"][0]["source"], c.kinds().count("stream")), ("page", 0),
              "help is a page and not output")
+    K.run("'to be edited'", allow_stdin=True)
     c = K.run("%load_history 1")
     tap.same(c.reply["payload"][0]["source"], "set_next_input", "%load_history fills a new cell")
     c = K.run("%time 1 + 1")
@@ -216,6 +217,17 @@ def history():
     h = K.ask("history_request", hist_access_type="search", pattern="*needle*", raw=True,
               output=False, unique=True).reply["history"]
     tap.same([e[2] for e in h], ["'needle two'", "'needle one'"], "a search may be unique")
+    K.run("'typed by hand'", allow_stdin=True)
+    K.run("'run by a program'")
+    with open(TMP + "/data/dlrepl/history") as f:
+        kept = f.read()
+    tap.ok("typed by hand" in kept and "run by a program" not in kept,
+           "what a person typed outlives the session, what a program ran does not", kept[-300:])
+    h = K.ask("history_request", hist_access_type="search", pattern="*by *", raw=True,
+              output=False).reply["history"]
+    tap.same([e[2] for e in h], ["'typed by hand'", "'run by a program'"], "both are in the history of this one")
+    K.run("'needle two'")
+    K.run("'needle one'")
     h = K.ask("history_request", hist_access_type="tail", n=2, raw=True, output=False).reply
     tap.same([e[2] for e in h["history"]], ["'needle two'", "'needle one'"],
              "the tail is the last ones, oldest first")
@@ -237,9 +249,11 @@ def stdin():
     tap.same((c.value(), asked), ('"Ada"', [{"prompt": "", "password": False}]),
              "io.read asks the client")
     tap.same(c.kinds()[2:4], ["stream", "execute_result"], "after what was printed")
+    c, asked = answering("input('how? ')", "well")
+    tap.same((c.value(), asked[0]["prompt"]), ('"well"', "how? "), "so does input, with its prompt")
     c, asked = answering("dlrepl.kernel.input('age? ', true)", "36")
     tap.same((c.value(), asked), ('"36"', [{"prompt": "age? ", "password": True}]),
-             "input has a prompt and may hide what is typed")
+             "what is typed may be hidden")
     c, _ = answering("io.read('n', 'l', 'L')", "12 rest", "line")
     tap.same(c.value(), '12\n" rest"\n"line\\n"', "io.read takes its formats")
     c, _ = answering("local t = {} for l in io.lines() do t[#t + 1] = l end\ntable.concat(t, ',')",
@@ -248,7 +262,7 @@ def stdin():
     c, _ = answering("io.stdin:read('l')", "again")
     tap.same(c.value(), '"again"', "io.stdin reads, after the end of a former input too")
     for code in ("io.read()", "for l in io.lines() do end", "io.stdin:read('n')",
-                 "for l in io.stdin:lines() do end", "dlrepl.kernel.input('x')"):
+                 "for l in io.stdin:lines() do end", "input('x')"):
         c = K.run(code)
         tap.has(c.reply.get("evalue", ""), "no way to ask", f"{code} without a client is refused")
     tap.same(K.run("(pcall(io.read))").value(), "false", "which a program can catch")
@@ -346,7 +360,7 @@ def interrupts():
         began = time.perf_counter()
         K.signal()
         times.append(K.collect(mid).reply_at - began)
-    tap.ok(max(times) < 2, "a long operation is interrupted", times)
+    tap.ok(max(times) < (60 if ASAN else 2), "a long operation is interrupted", times)
     tap.say(f"at most {max(times) * 1000:.0f} ms")
     tap.same(K.run("keep").value(), "1", "what was before is still there")
     K.signal()
