@@ -133,8 +133,6 @@ local NAMED = {["numpy.ndarray"] = "tensor", Node = "graph", ["dlrepl.error"] = 
 
 -- The name of the module in rich/ that shows this value, nil if there is none.
 local function maker_of(v)
-  local kind = type(v)
-  if kind ~= "table" and kind ~= "userdata" then return nil end
   if core.is_tensor(v) then return "tensor" end
   local mt = debug.getmetatable(v)
   if type(mt) ~= "table" then return nil end
@@ -157,6 +155,10 @@ end
 -- bundle(value) -> {mime = string, …}, {mime = table, …} or nil. Raises only what the value's own
 -- text raises.
 function M.bundle(v)
+  local kind = type(v)
+  if kind ~= "table" and kind ~= "userdata" then
+    return {["text/plain"] = clean(dlrepl._text(v, COLUMNS))}
+  end
   local out, notes = {data = {}, metadata = {}}, {}
   add_ours(out, v, notes)
   add_users(out, v, notes)

@@ -8,11 +8,13 @@ import glob
 import json
 import os
 import struct
+import subprocess
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 
 import nbformat
 from nbclient import NotebookClient
+from nbconvert import HTMLExporter
 
 import place
 import tap
@@ -107,16 +109,10 @@ def check_forms(data):
 
 
 def the_page(nb):
-    path = os.path.join(TMP, "tour-page.ipynb")
-    nbformat.write(nb, path)
-    status, _, err = place.run(place.program("jupyter-nbconvert"), "--to", "html", path)
-    if not tap.same(status, 0, "nbconvert makes a page of it"):
-        return tap.say(err)
-    with open(os.path.join(TMP, "tour-page.html"), encoding="utf-8") as f:
-        page = f.read()
+    page, _ = HTMLExporter().from_notebook_node(nb)
     tap.ok("dlrepl-module" in page and "data:image/png;base64," in page
            and "data:image/svg+xml;base64," in page,
-           "with tree, picture and drawings")
+           "nbconvert makes a page of it, with tree, picture and drawings")
 
 
 def execute(cells, **options):
@@ -169,8 +165,29 @@ def our_cells():
              "%reset -f forgets the names of other cells")
 
 
+def make_notebook():
+    """What `make notebook` runs, in a folder and with a PATH of its own."""
+    folder, tools = os.path.join(TMP, "tree"), os.path.join(TMP, "tools")
+    os.makedirs(folder)
+    os.makedirs(tools)
+    os.symlink(place.DLREPL, os.path.join(folder, "dlrepl"))
+    script = os.path.join(TOP, ".ci", "notebook.sh")
+
+    def run():
+        return subprocess.run(["/bin/sh", script], cwd=folder, capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, env=dict(os.environ, PATH=tools))
+    r = run()
+    tap.has(r.stdout, "installed as dlrepl", "make notebook installs the kernel")
+    line = [x for x in r.stdout.splitlines() if x.startswith("  ")]
+    tap.ok(len(line) == 1 and "python3 -m venv" in line[0] and line[0].endswith("jupyterlab"),
+           "without JupyterLab it says the one line that installs it", r.stdout, r.stderr)
+    os.symlink("/bin/true", os.path.join(tools, "jupyter-lab"))
+    tap.has(run().stdout, "jupyter/notebooks/tour.ipynb", "with it the tour is what it opens")
+
+
 tap.same(place.installed[0], 0, "dlrepl kernel install --user installs the kernel")
 tap.section(the_files)
 tap.section(the_tour)
 tap.section(our_cells)
+tap.section(make_notebook)
 tap.done()

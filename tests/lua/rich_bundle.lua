@@ -76,7 +76,7 @@ local far = torch.arange(400, {device = "cuda"}):reshape(20, 20)
 torch.cuda.reset_peak_memory_stats()
 local peak = torch.cuda.max_memory_allocated()
 t.like(html(far), "int64 · cuda:0 · 3.1 KiB.*<td>399</td></tr></tbody>", "a tensor on a GPU")
-t.is(torch.cuda.max_memory_allocated() - peak < 1024, true, "and takes none of its memory to speak of")
+t.ok(torch.cuda.max_memory_allocated() - peak < 1024, "takes none of its memory to speak of")
 
 -- ---- modules -------------------------------------------------------------------------------
 local shared = nn.Linear(3, 3)

@@ -164,7 +164,8 @@ t.like(stack:text(60), "%* all  o saved  x weights", "and has a name in the text
 t.like(rich.bundle(stack)["application/vnd.vegalite.v5+json"], '"stack": "zero"', "as Vega-Lite")
 t.like(rich.bundle(stack)["image/svg+xml"], "fill%-opacity", "as SVG")
 local net = nn.Linear(2, 2)
-local report = rich.bundle(dlrepl.report(function() net(torch.ones(1, 2)):sum():backward() end, net))
+local function step() net(torch.ones(1, 2)):sum():backward() end
+local report = rich.bundle(dlrepl.report(step, net))
 t.like(report["text/html"], "<b>at the peak</b>.*<td>Linear</td><td>24 B</td>", "a report: tables")
 t.like(report["text/html"], "<svg.*bytes on cpu by role", "and the timeline, drawn")
 t.raises(function() dlrepl.plot.bars(3) end,
