@@ -9,6 +9,7 @@
 #include "op/explain.h"
 #include "op/record_in.h"
 #include "tensor/devmem.h"
+#include "tensor/devmem.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -121,14 +122,27 @@ size_t dl_rec_bytes(const dl_tensor *t) {
   return (size_t)t->numel * dl_dtype_size((dl_dtype)t->dtype);
 }
 
+/* Where t's bytes can be read at once; NULL: nowhere. A simulated GPU's memory lies at its address
+ * without the mark that makes it the device's (kernels/sim/memory.c), and its kernels are done. */
+#define SIM_MARK ((uintptr_t)1 << 62)
+static char *readable(const dl_tensor *t) {
+  if (t->st->numberless || !t->data) return NULL;
+  if (t->dev.type == DL_CPU) return t->data;
+  if (!dl_is_gpu(t->dev) || !dl_gpu || !dl_gpu->simulated || dl_gpu->dry) return NULL;
+  const dl_devmem *m = dl_devmem_of(t->st);
+  return m && m->epoch == dl_gpu_epoch ? (char *)((uintptr_t)t->data & ~SIM_MARK) : NULL;
+}
+
+bool dl_rec_can_read(const dl_tensor *t) { return t->numel == 0 || readable(t); }
+
 /* The elements in row-major order, in memory of their own; NULL where they cannot be read. */
 void *dl_rec_snapshot(dl_tensor *t) {
-  if (t->dev.type != DL_CPU || t->st->numberless) return NULL;
-  void *p = malloc(dl_rec_bytes(t) + 1);
+  char *data = readable(t);
+  void *p = data ? malloc(dl_rec_bytes(t) + 1) : NULL;
   int64_t stride[DL_MAXDIM];
   if (!p) return NULL;
   dl_strides_contig(t->ndim, t->size, stride);
-  dl_view from = {t->data, t->dtype, t->ndim, t->numel, t->size, t->stride}, to = from;
+  dl_view from = {data, t->dtype, t->ndim, t->numel, t->size, t->stride}, to = from;
   to.data = p;
   to.stride = stride;
   dl_copy_view(&to, &from);

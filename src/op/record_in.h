@@ -11,6 +11,7 @@ extern int dl_rec_backward, dl_rec_stepping;
 bool dl_rec_grow(void *list, int64_t *cap, int64_t n, size_t size);
 dl_rec_param *dl_rec_param_of(const dl_tensor *t); /* made on demand; NULL: no memory */
 size_t dl_rec_bytes(const dl_tensor *t);
+bool dl_rec_can_read(const dl_tensor *t);          /* without waiting for a device */
 void *dl_rec_snapshot(dl_tensor *t);               /* from malloc */
 /* Norm of a - b; b NULL = 0. */
 double dl_rec_distance(dl_dtype d, int64_t n, const char *a, const char *b);

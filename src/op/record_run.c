@@ -61,7 +61,7 @@ static void describe_operands(dl_rec_op *e, const dl_schema *s, const dl_arg *ar
 }
 
 static int64_t not_finite(const dl_tensor *t) {
-  if (!t || !dl_dtype_is_float((dl_dtype)t->dtype) || t->dev.type != DL_CPU) return 0;
+  if (!t || !dl_dtype_is_float((dl_dtype)t->dtype)) return 0;
   char *v = dl_rec_snapshot((dl_tensor *)t);
   size_t size = dl_dtype_size((dl_dtype)t->dtype);
   int64_t n = 0;

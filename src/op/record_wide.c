@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static bool narrow(int64_t d) { return d == DL_F16 || d == DL_BF16; }
 
@@ -25,18 +26,29 @@ static bool has_narrow(const dl_schema *s, const dl_arg *arg) {
   return narrow(dl_default_dtype);
 }
 
-static bool on_host(const dl_schema *s, const dl_arg *arg) {
+static bool all_readable(const dl_schema *s, const dl_arg *arg) {
   for (int i = 0; i < s->nparam; i++) {
-    if (arg[i].tag == DL_A_TENSOR && arg[i].t->dev.type != DL_CPU) return false;
-    if (arg[i].tag == DL_A_DEVICE && arg[i].dev.type != DL_CPU) return false;
+    if (arg[i].tag == DL_A_TENSOR && !dl_rec_can_read(arg[i].t)) return false;
     for (int j = 0; arg[i].tag == DL_A_TENSORS && j < arg[i].n; j++)
-      if (arg[i].ts[j] && arg[i].ts[j]->dev.type != DL_CPU) return false;
+      if (arg[i].ts[j] && !dl_rec_can_read(arg[i].ts[j])) return false;
   }
   return true;
 }
 
+/* A simulated GPU's tensor on the host, row by row. */
+static dl_tensor *from_device(dl_ex *e, dl_tensor *t) {
+  dl_tensor *h = NULL;
+  void *bytes = dl_rec_snapshot(t);
+  if (e->st == DL_OK)
+    e->st = dl_tensor_new(DL_DEV_CPU, (dl_dtype)t->dtype, t->ndim, t->size, &h);
+  if (h && bytes) memcpy(h->data, bytes, dl_rec_bytes(t));
+  free(bytes);
+  return dl_ex_keep_take(e, h);
+}
+
 /* A copy of t, in float32 if it has 16 bits; integers are never written by such ops: shared. */
 static dl_tensor *widened(dl_ex *e, dl_tensor *t) {
+  if (t && t->dev.type != DL_CPU) t = from_device(e, t);
   if (!t || !dl_dtype_is_float((dl_dtype)t->dtype)) return t;
   return EX(e, _to_copy, T(t), DT(narrow(t->dtype) ? DL_F32 : t->dtype));
 }
@@ -62,6 +74,7 @@ static dl_tensor *run_wide(dl_opid op, const dl_schema *s, const dl_arg *arg, un
     if (arg[i].tag == DL_A_TENSOR) wide[i].t = widened(&e, arg[i].t);
     else if (arg[i].tag == DL_A_TENSORS) wide[i] = widened_list(&e, &arg[i], room, MOST);
     else if (arg[i].tag == DL_A_DTYPE && narrow(arg[i].i)) wide[i].i = DL_F32;
+    else if (arg[i].tag == DL_A_DEVICE) wide[i].dev = DL_DEV_CPU;
   }
   if (e.st == DL_OK && dl_dispatch_plain(op, wide, flags, &r) == DL_OK && r.n && !r.more)
     out = dl_tensor_retain(r.v[0]);
@@ -74,7 +87,7 @@ dl_tensor *dl_rec_wide(dl_opid op, const dl_arg *arg, unsigned flags) {
   const dl_op *row = &dl_ops[op];
   const dl_schema *s = dl_op_schema(op);
   if (row->kind == DL_VIEW || row->kind == DL_COMPOSITE || s->p_gen >= 0 || s->ret_list ||
-      !has_narrow(s, arg) || !on_host(s, arg))
+      !has_narrow(s, arg) || !all_readable(s, arg))
     return NULL;
   unsigned mode = dl_mode;
   uint8_t dflt = dl_default_dtype;
@@ -96,7 +109,7 @@ dl_tensor *dl_rec_wide(dl_opid op, const dl_arg *arg, unsigned flags) {
 }
 
 void dl_rec_losses(const dl_tensor *wide, const dl_tensor *t, dl_rec_op *e) {
-  if (!narrow(t->dtype) || t->dev.type != DL_CPU || wide->dtype != DL_F32) return;
+  if (!narrow(t->dtype) || wide->dtype != DL_F32) return;
   dl_tensor *w = (dl_tensor *)wide;
   float *a = dl_rec_snapshot(w);
   char *b = dl_rec_snapshot((dl_tensor *)t);
