@@ -78,7 +78,8 @@ do
     return peak
   end
   local zeros, none = second(false), second(true)
-  tap.ok(none < zeros, string.format("set_to_none lowers the peak: %.0f MiB, not %.0f", none, zeros))
+  tap.ok(none < zeros, string.format("set_to_none lowers the peak: %.0f MiB, not %.0f",
+    none, zeros))
 
   local function validate(keep)
     fresh("8GiB")
@@ -90,12 +91,13 @@ do
     return #losses
   end
   local ok, why = pcall(validate, function(l) return l end)
-  tap.ok(not ok and tostring(why):find("out of memory"), "losses kept with their graphs fill the card")
+  tap.ok(not ok and tostring(why):find("out of memory"),
+    "losses kept with their graphs fill the card")
   tap.is(validate(function(l) return l:item() end), 5, "their numbers do not")
   tap.is(validate(function(l) return l:detach() end), 5, "nor do detached ones")
 end
 
--- the same update ----------------------------------------------------------------------------------
+-- the same update -----
 do
   local function update(pieces, loss)
     TOKENS, WIDTH = 3, 8
