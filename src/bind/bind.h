@@ -155,9 +155,10 @@ extern lua_State *dl_lua;
 void dl_pace_slow(lua_State *L);
 #define DL_PACE_BYTES (128 << 10) /* bytes of results: what dies before the next step stays in L2 */
 extern int64_t dl_pace_boxes, dl_pace_bytes;
-/* Everything that Lua holds no more is given back; false where that cannot be now. For whoever
- * reads or reports memory, also in the middle of an op. */
-bool dl_collect(void);
+/* What Lua holds no more is given back, all of it or what died young (a quarter of a microsecond in
+ * place of a hundred); false where that cannot be now. For whoever reads or reports memory, also in
+ * the middle of an op. */
+bool dl_collect(bool young_only);
 extern bool dl_pace_always;      /* tests: a full collection before every op */
 static inline void dl_pace(lua_State *L) {
   dl_lua = L;

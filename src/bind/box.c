@@ -148,14 +148,16 @@ void dl_pace_slow(lua_State *L) {
 }
 
 /* What a graph node held in Lua is garbage only once the node is gone: hence the second round. */
-bool dl_collect(void) {
+bool dl_collect(bool young_only) {
   lua_State *L = dl_lua;
   if (L == NULL || reclaiming || !lua_checkstack(L, 4)) return false;
+  int64_t boxes = dl_pace_boxes;
   reclaiming = true;
   dl_pace_boxes = -1;                     /* an op in a finalizer is seen, and refused */
-  full_collect(L);
-  if (dl_slot_drain(L)) full_collect(L);
-  dl_pace_boxes = 0;
+  if (young_only) lua_gc(L, LUA_GCSTEP, 0);
+  else full_collect(L);
+  if (dl_slot_drain(L) && !young_only) full_collect(L);
+  dl_pace_boxes = young_only ? boxes : 0;
   reclaiming = false;
   return true;
 }
@@ -163,7 +165,7 @@ bool dl_collect(void) {
 /* The engine is short of memory: finalizers of dead boxes give theirs back. */
 static bool reclaim(void) {
   int64_t before = dl_mem.live_bytes;
-  return dl_collect() && dl_mem.live_bytes < before;
+  return dl_collect(false) && dl_mem.live_bytes < before;
 }
 
 void dl_pace_open(lua_State *L) {

@@ -15,25 +15,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FEW 2000                 /* live allocations: below, every new peak is settled */
+/* A full collection costs 100 to 200 microseconds, so a program has a purse: each allocation puts
+ * a coin in and one for each 64 KiB, each collection for a peak's sake takes PRICE out. Programs of
+ * lesson size never empty it, and their peaks are exact; those of long loops of small tensors may
+ * hold what a loop left in 64 allocations. */
+enum { PRICE = 64, PURSE = 1000 * PRICE };
 
 static bool exact;               /* dlrepl.exact_memory: collect before each allocation */
-static int64_t settled[DL_GPU_MAX]; /* allocated bytes that were known to hold no garbage */
+static int coins = PURSE;
 
 /* ---- collecting ----------------------------------------------------------------------------- */
-static bool collect(bool last_resort) { return dl_collect(); }
+static bool collect(bool last_resort) { return dl_collect(false); }
 
 /* Before a request of so many bytes: would garbage show in a peak? */
 static void pace(dl_pool *p, int dev, int64_t bytes) {
-  const dl_pool_stats *s = dl_pool_figures(p);
-  int64_t now = s->allocated_bytes[0].current + bytes;
+  const dl_stat *a = &dl_pool_figures(p)->allocated_bytes[0];
+  (void)dev;
   if (!exact) {
-    bool few = s->allocation[0].current < FEW;
-    if (now <= s->allocated_bytes[0].peak) return;
-    if (!few && now <= settled[dev] + settled[dev] / 64) return;
+    coins += 1 + (int)(bytes >> 20 ? PRICE : bytes >> 16);
+    if (coins > PURSE) coins = PURSE;
+    if (a->current + bytes <= a->peak) return;
+    dl_collect(true);
+    if (a->current + bytes <= a->peak || coins < PRICE) return;
+    coins -= PRICE;
   }
-  dl_collect();
-  settled[dev] = s->allocated_bytes[0].current + bytes;
+  dl_collect(false);
 }
 
 /* exact_memory([on]) -> was it on? */
@@ -52,7 +58,7 @@ static dl_pool *figures_of(lua_State *L, int i, const char *fn) {
   if (!dl_gpu) return NULL;
   dl_lua = L;
   int dev = dl_check_gpu(L, i, fn);
-  dl_collect();
+  dl_collect(false);
   dl_pool *p = dl_gpu_pool(dev);
   if (!p) dl_throw(L, DL_MemoryError, DL_E_OOM, "the host has no memory left for a GPU's pool");
   return p;
@@ -140,7 +146,7 @@ static int l_reset_accumulated(lua_State *L) {
 
 static int l_empty_cache(lua_State *L) {
   dl_lua = L;
-  if (dl_gpu) dl_collect();
+  if (dl_gpu) dl_collect(false);
   for (int dev = 0; dev < dl_gpu_count(); dev++) {
     dl_pool *p = dl_gpu_pool(dev);
     if (p) must(L, dl_pool_empty_cache(p));
@@ -153,7 +159,7 @@ static int l_mem_get_info(lua_State *L) {
   int dev = dl_check_gpu(L, 1, "mem_get_info");
   size_t free_now = 0, total = 0;
   dl_lua = L;
-  dl_collect();
+  dl_collect(false);
   must(L, dl_gpu_error(dl_gpu->mem_info(dev, &free_now, &total)));
   lua_pushinteger(L, (lua_Integer)free_now);
   lua_pushinteger(L, (lua_Integer)total);
@@ -253,7 +259,7 @@ static int l_segments(lua_State *L) {
   int at = 0;
   lua_newtable(L);
   dl_lua = L;
-  if (dl_gpu) dl_collect();
+  if (dl_gpu) dl_collect(false);
   for (int dev = 0; dev < dl_gpu_count(); dev++) {
     picture p = {0};
     dl_pool *pool = dl_gpu_pool(dev);

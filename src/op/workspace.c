@@ -1,7 +1,7 @@
 /* workspace.c -- cuBLAS's workspaces: taken from the pool at the first product, kept ever after
  *
- * For launch.c. PyTorch gives cuBLAS memory from its allocator, once a stream of a device; a product
- * with a bias of one dimension goes through cuBLASLt, which has a smaller one beside it.
+ * For launch.c. PyTorch gives cuBLAS memory from its allocator, once a stream of a device; a
+ * product with a bias of one dimension goes through cuBLASLt, which has a smaller one beside it.
  *
  *     compute capability   cuBLAS                       cuBLASLt
  *     9.0                  32 MiB                       1 MiB
