@@ -51,6 +51,9 @@ void dl_sim_lose(int dev);
 void dl_sim_host_work(double us);
 /* Was this process forked off one that had the driver open? Then every call says so. */
 bool dl_sim_forked(void);
+/* For a process of one thread whose children are meant to go on where it was (the judge): what was
+ * simulated is plain memory of this process, so its copy is whole. */
+void dl_sim_adopt(void);
 
 /* What a device has done since it was opened. Utilisation as nvidia-smi means it is
  * busy_us / elapsed_us; MFU is peak_us / elapsed_us. Microseconds, FLOPs, bytes, counts. */

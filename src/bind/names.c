@@ -23,21 +23,19 @@ void dl_describe_open(lua_State *L, int dlrepl);
 void dl_media_open(lua_State *L, int dlrepl);
 
 /* ---- loading -------------------------------------------------------------------------------- */
-/* Push require(name), or false where there is no such file. */
+/* Push require(name), or false where there is no such file. What is loaded is found whatever a
+ * program did to its globals `package` and `require`. */
 static bool load_module(lua_State *L, const char *name) {
-  lua_getglobal(L, "package");
-  lua_getfield(L, -1, "loaded");
-  bool have = lua_getfield(L, -1, name) != LUA_TNIL;
-  lua_pop(L, 2);
-  if (!have) {
-    lua_getfield(L, -1, "searchpath");
-    lua_pushstring(L, name);
-    lua_getfield(L, -3, "path");
-    lua_call(L, 2, 1);
-    have = lua_isstring(L, -1);
-    lua_pop(L, 1);
-  }
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  if (lua_getfield(L, -1, name) != LUA_TNIL) return lua_remove(L, -2), true;
   lua_pop(L, 1);
+  lua_getfield(L, -1, "package");
+  lua_getfield(L, -1, "searchpath");
+  lua_pushstring(L, name);
+  lua_getfield(L, -3, "path");
+  lua_call(L, 2, 1);
+  bool have = lua_isstring(L, -1);
+  lua_pop(L, 3);
   if (!have) return false;
   lua_getglobal(L, "require");
   lua_pushstring(L, name);

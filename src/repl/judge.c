@@ -23,6 +23,7 @@
 #include "repl/session.h"
 
 void dl_set_threads(int n);
+void dl_sim_adopt(void);
 
 enum { COUNT = 10000 };            /* instructions from one look at the budget to the next */
 
@@ -62,6 +63,7 @@ static int l_limit(lua_State *L) {
 static void serve_child(lua_State *L, int fd) {
   size_t n;
   child_fd = fd;
+  dl_sim_adopt();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   lua_settop(L, 1);
   bool fine = lua_pcall(L, 0, 1, 0) == LUA_OK;

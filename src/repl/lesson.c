@@ -90,6 +90,14 @@ static int l_root(lua_State *L) {
   return 1;
 }
 
+/* exe() -> the path of this program */
+static int l_exe(lua_State *L) {
+  char path[4096];
+  ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+  lua_pushlstring(L, path, n > 0 ? (size_t)n : 0);
+  return 1;
+}
+
 /* tint(role) -> the codes that begin and end it on standard output, "" where there are none */
 static int l_tint(lua_State *L) {
   static const char *const names[] = {"prompt", "error", "note", "trace", NULL};
@@ -110,7 +118,7 @@ static int l_check(lua_State *L) {
 void dl_lesson_open(lua_State *L) {
   static const luaL_Reg fn[] = {
       {"keep", l_keep},     {"lines", l_lines},           {"clear", l_clear},
-      {"sleep", l_sleep},   {"columns", l_columns},       {"root", l_root},
+      {"sleep", l_sleep},   {"columns", l_columns},       {"root", l_root},     {"exe", l_exe},
       {"tint", l_tint},     {"check", l_check},           {"judge", dl_spawn_judge},
       {"append", dl_store_append}, {"rewrite", dl_store_rewrite}, {"list", dl_store_list},
       {"stat", dl_store_stat},     {"id", dl_store_id},           {NULL, NULL}};

@@ -60,7 +60,8 @@ my $seeds = $ENV{FULL} ? 200 : 5;
 $r = run({seconds => 300}, $DLREPL, 'lint', $MEAN, '--seeds', $seeds, '--tap');
 is($r->{status}, 0, 'the fixture is a sound lesson') or diag($r->{out});
 has_text($r->{out}, "the reference passes on $seeds seeds", 'its reference was tried');
-has_text(run({seconds => 60}, $DLREPL, 'lint', $MEAN, '--seeds', 1)->{out}, qr/^30 points, 0 failed$/m,
+has_text(run({seconds => 60}, $DLREPL, 'lint', $MEAN, '--seeds', 1)->{out},
+    qr/^30 points, 0 failed$/m,
     'without --tap only what fails is told');
 
 # A lesson with one thing changed: what does the linter say?

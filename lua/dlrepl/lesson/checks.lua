@@ -79,6 +79,7 @@ end
 
 local function numbers(v)
   if type(v) == "number" then return {v} end
+  if v:numel() > 6 then v = v:flatten()["0:7"] end
   return flatten(to_list(to_double(to_cpu(v:detach()))), {})
 end
 
@@ -102,6 +103,26 @@ local function wrong_value(v)
   return short(v)
 end
 
+-- A tensor of these numbers on the CPU in float64; a number becomes a 0-dim tensor.
+local function plain(v)
+  if type(v) == "number" then return torch.tensor(v + 0.0, {dtype = torch.float64}) end
+  return to_double(to_cpu(v:detach()))
+end
+
+-- The largest difference (NaN if there is one) and the largest expected value.
+local function compare(got, want)
+  local a, b = plain(got):flatten(), plain(want):flatten()
+  if b:numel() == 0 then return 0, 0 end
+  return (a - b):abs():max():item(), b:abs():max():item()
+end
+
+local function tell(v)
+  local list = numbers(v)
+  if #list > 6 then return short(v) end
+  for i, x in ipairs(list) do list[i] = string.format("%.6g", x) end
+  return table.concat(list, ", ")
+end
+
 -- near(name, measured, expected, feedback, {terms=, tol=}): tensors or numbers of the same shape,
 -- within the tolerance of the dtype and of so many added terms. Says the measured difference.
 function Check:near(name, got, want, feedback, options)
@@ -110,19 +131,13 @@ function Check:near(name, got, want, feedback, options)
   local odd = wrong_value(got)
   if odd then fail(self, name, feedback, odd, short(want)) end
   if not same_shape(got, want) then fail(self, name, feedback, short(got), short(want)) end
-  local a, b, worst, scale = numbers(got), numbers(want), 0, 0
-  for i = 1, #b do scale = max(scale, abs(b[i])) end
-  for i = 1, #b do
-    local d = abs(a[i] - b[i])
-    if d ~= d or a[i] ~= a[i] then fail(self, name, feedback, "NaN", short(want)) end
-    worst = max(worst, d)
-  end
+  local worst, scale = compare(got, want)
+  if worst ~= worst then fail(self, name, feedback, "NaN", tell(want)) end
   local tol = options.tol or M.tolerance(is_tensor(want) and want.dtype, options.terms)
   local limit = tol * max(scale, options.least or 1e-3)
   if worst <= limit then return true end
-  local function tell(v) return #b <= 6 and table.concat(self.tell(v), ", ") or short(want) end
-  fail(self, name, feedback, string.format("%s (off by %.2g)", tell(a), worst),
-       string.format("%s (within %.1g)", tell(b), limit))
+  fail(self, name, feedback, string.format("%s (off by %.2g)", tell(got), worst),
+       string.format("%s (within %.1g)", tell(want), limit))
 end
 
 -- finite(name, value, feedback): every number is one
@@ -130,12 +145,8 @@ function Check:finite(name, v, feedback)
   asked(self, name, "value")
   local odd = wrong_value(v)
   if odd then fail(self, name, feedback, odd, "numbers") end
-  for _, x in ipairs(numbers(v)) do
-    if x ~= x or abs(x) == math.huge then
-      fail(self, name, feedback, tostring(x), "finite numbers")
-    end
-  end
-  return true
+  if plain(v):isfinite():all():item() then return true end
+  fail(self, name, feedback, "inf or NaN among them", "finite numbers")
 end
 
 -- same(name, before, after, feedback): bit for bit; for what an answer may not change
@@ -143,14 +154,10 @@ function Check:same(name, before, after, feedback)
   asked(self, name, "state")
   local odd = wrong_value(after)
   if odd then fail(self, name, feedback, odd, short(before)) end
-  local a, b = numbers(before), numbers(after)
-  for i = 1, max(#a, #b) do
-    if a[i] ~= b[i] then
-      fail(self, name, feedback, "number " .. i .. " is " .. tostring(b[i]),
-           "as before: " .. tostring(a[i]))
-    end
-  end
-  return true
+  if same_shape(before, after) and torch.equal(plain(before), plain(after)) then return true end
+  local off = same_shape(before, after) and compare(after, before)
+  fail(self, name, feedback, off and string.format("changed by %.2g", off) or short(after),
+       "as it was before")
 end
 
 -- loss_below(name, losses, limit, feedback): the last of a list of numbers. Never the only check.
@@ -164,11 +171,6 @@ end
 -- new(record) -> r
 function M.new(record)
   local self = setmetatable({asked = {}, kinds = {}, rec = record}, Check)
-  self.tell = function(list)
-    local out = {}
-    for i, x in ipairs(list) do out[i] = string.format("%.6g", x) end
-    return out
-  end
   return self
 end
 

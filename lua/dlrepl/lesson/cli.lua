@@ -74,11 +74,14 @@ function M.play(args)
 end
 
 function M.lint(args)
-  local o, why = read(args, {seeds = true}, {tap = true})
+  local o, why = read(args, {seeds = true, jobs = true}, {tap = true})
   local seeds = o and math.tointeger(tonumber(o.seeds or 20))
-  if not o or not seeds or seeds < 1 then return complain(why or "--seeds takes a whole number") end
+  local jobs = o and math.tointeger(tonumber(o.jobs or torch.get_num_threads()))
+  if not seeds or seeds < 1 or not jobs or jobs < 1 then
+    return complain(why or "--seeds and --jobs take a whole number")
+  end
   return require("dlrepl.lesson.lint").run(#o > 0 and o or {format.folder()},
-                                           {seeds = seeds, tap = o.tap})
+                                           {seeds = seeds, tap = o.tap, jobs = jobs})
 end
 
 function M.export(args)

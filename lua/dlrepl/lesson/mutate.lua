@@ -37,7 +37,7 @@ function M.list(code)
       table.remove(less, i)
       add("without line " .. i .. ": " .. line:match("^%s*(.-)%s*$"), less)
       local after = lines[i + 1]
-      if after and bare(after) ~= "" then
+      if after and bare(after) ~= "" and bare(after) ~= bare(line) then
         local swapped = {table.unpack(lines)}
         swapped[i], swapped[i + 1] = after, line
         add("lines " .. i .. " and " .. i + 1 .. " swapped", swapped)

@@ -14,6 +14,7 @@ local front = require "dlrepl.lesson.front"
 local journal = require "dlrepl.lesson.journal"
 local rng = require "dlrepl.lesson.rng"
 local words = require "dlrepl.lesson.words"
+local world = require "dlrepl.lesson.world"
 
 local host = dlrepl._lesson
 local M = {}
@@ -255,11 +256,11 @@ end
 
 -- ---- opening ----------------------------------------------------------------------------------
 
-local function turn_on(world)
-  if not world or not world.card then return end
-  if torch.cuda.is_available() then return end
-  dlrepl.simulate(world.card)
-  front.say("Your GPU for this lesson: " .. torch.cuda.get_device_name(0) .. ".")
+local function turn_on(wanted)
+  if not wanted or not wanted.card then return end
+  world.set(wanted)
+  front.say(string.format("Your GPU for this lesson: %s%s.", torch.cuda.get_device_name(0),
+                          wanted.vram and ", with " .. wanted.vram .. " of memory" or ""))
 end
 
 local function header(lesson)

@@ -6,16 +6,8 @@
 -- MUST NOT   be loaded by a session.
 
 local keep = dlrepl.debug.record
-local simulate = rawget(dlrepl, "simulate")
 local ipairs, pairs = ipairs, pairs
 local M = {}
-
--- The machine that a lesson wants: its simulated card.
-function M.world(world)
-  if not world or not world.card then return end
-  simulate = simulate or dlrepl.simulate
-  simulate(world.card)
-end
 
 local Record = {}
 
@@ -31,6 +23,13 @@ end
 -- The first operation that `good` says no to; nil when it says yes to all.
 function Record:first_not(good)
   for _, o in ipairs(self.ops) do if not good(o) then return o end end
+end
+
+local copies = {_to_copy = true, copy_ = true, clone = true}
+
+-- The first operation, copies apart, whose operands and results are not on one device; nil.
+function Record:mixed()
+  return self:first_not(function(o) return o.one_device or copies[o.op] or copies[o.id] end)
 end
 
 -- The last call of an operation by one of these names; nil.

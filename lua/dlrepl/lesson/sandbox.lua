@@ -23,10 +23,23 @@ local function require_all(dir, prefix)
   end
 end
 
+-- Names of torch that are fetched when first asked for.
+local function touch_all()
+  for _, name in ipairs(host.list(host.root() .. "/lua/torch") or {}) do
+    local key = name:gsub("%.lua$", "")
+    pcall(function() return torch[key] end)
+  end
+  for _, key in ipairs {"save", "load", "autocast", "compile"} do
+    pcall(function() return torch[key] end)
+  end
+  pcall(function() return torch.amp.GradScaler, torch.cuda.amp.GradScaler end)
+end
+
 local function load_all()
   local lua = host.root() .. "/lua/"
   require_all(lua .. "torch", "torch.")
   require_all(lua .. "torchvision", "torchvision.")
+  touch_all()
   for _, t in ipairs {nn, F, optim, torch.utils.data} do local _ = t._ end
   for _, name in ipairs {"torchvision", "Dataset", "DataLoader", "TensorDataset", "transforms"} do
     local _ = _G[name]

@@ -15,7 +15,7 @@ local top = {
   answers = "!table", goals = "!table", world = "table", steps = "!table", reference = "table",
   also_right = "table", wrong = "table", survivors = "table", path = "string", dir = "string",
 }
-local world = {card = "string", vram = "string", devices = "number"}
+local world = {card = "string", vram = "string", devices = "number", exact = "boolean"}
 local every = {id = "!string", kind = "!string", title = "string"}
 local graded = {
   prompt = "!string", starter = "string", define = "string", instances = "function",

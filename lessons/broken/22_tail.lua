@@ -1,0 +1,12 @@
+-- batches: a list of {x, y}
+function train_epoch(model, opt, batches, k)
+  opt:zero_grad()
+  for i, batch in ipairs(batches) do
+    local share = F.cross_entropy(model(batch[1]), batch[2]) / k
+    share:backward()
+    if i % k == 0 then
+      opt:step()
+      opt:zero_grad()
+    end
+  end
+end
