@@ -275,10 +275,29 @@ static dl_cast class_of(dl_opid op, dl_devtype dev, const dl_arg *arg) {
   return dl_autocast_class(op, dev);
 }
 
+/* LOW where every operand has the dtype already: nothing to cast, nothing to own. */
+static bool all_low(dl_devtype dev, const dl_schema *s, const dl_arg *arg) {
+  uint8_t low = dl_autocast.dtype[dev];
+  for (int i = 0; i < s->nparam; i++) {
+    if (arg[i].tag == DL_A_TENSORS) return false;
+    if (arg[i].tag == DL_A_TENSOR && arg[i].t->dtype != low) return false;
+  }
+  return true;
+}
+
+static dl_status run_as_is(dl_opid op, const dl_arg *arg, unsigned flags, dl_ret *ret) {
+  dl_mode &= ~(unsigned)DL_MODE_AUTOCAST;
+  dl_status st = next(op, arg, flags, ret);
+  if (dl_autocast_any()) dl_mode |= DL_MODE_AUTOCAST;
+  return st;
+}
+
 static dl_status run_cast(dl_cast class, dl_devtype dev, dl_opid op, const dl_arg *arg,
                           unsigned flags, dl_ret *ret) {
   const dl_schema *s = dl_op_schema(op);
-  caster c = {.dev = dev, .low = (dl_dtype)dl_autocast.dtype[dev]};
+  caster c; /* field by field: it is large, and this is on the way of every product */
+  c.dev = dev;
+  c.low = (dl_dtype)dl_autocast.dtype[dev];
   memcpy(c.arg, arg, (size_t)s->nparam * sizeof *arg);
   dl_ex_begin(&c.ex);
   dl_mode &= ~(unsigned)DL_MODE_AUTOCAST;
@@ -300,5 +319,7 @@ dl_status dl_dispatch_moded(dl_opid op, const dl_arg *arg, unsigned flags, dl_re
   dl_devtype dev = device_of(dl_op_schema(op), arg);
   dl_cast class = dl_autocast.on[dev] ? class_of(op, dev, arg) : DL_CAST_KEEP;
   if (class == DL_CAST_KEEP && !whole[op]) return next(op, arg, flags, ret);
+  if (class == DL_CAST_LOW && all_low(dev, dl_op_schema(op), arg))
+    return run_as_is(op, arg, flags, ret);
   return run_cast(class, dev, op, arg, flags, ret);
 }

@@ -52,6 +52,24 @@ local function hundred(fn)
   return function() for _ = 1, 100 do fn() end end
 end
 
+-- One step of a small CNN on 28 x 28 images.
+local function cnn_step(amp)
+  torch.manual_seed(0)
+  local x, y = torch.rand(64, 1, 28, 28), torch.randint(0, 10, {64})
+  local model = nn.Sequential(
+    nn.Conv2d(1, 32, 3, {padding = 1}), nn.ReLU(), nn.MaxPool2d(2),
+    nn.Conv2d(32, 64, 3, {padding = 1}), nn.ReLU(), nn.MaxPool2d(2),
+    nn.Flatten(), nn.Linear(64 * 49, 10))
+  local opt = optim.Adam(model:parameters(), {lr = 1e-3})
+  return function()
+    opt:zero_grad()
+    local loss = torch.autocast({device_type = "cpu", enabled = amp},
+      function() return F.cross_entropy(model(x), y) end)
+    loss:backward()
+    opt:step()
+  end
+end
+
 bench("100 adds, 16 elements", function()
   local x, y = torch.ones(16), torch.ones(16)
   return hundred(function() return x + y end)
@@ -102,6 +120,24 @@ bench("sgemm 64x784x128", function()
   local a, b = torch.rand(64, 784), torch.rand(784, 128)
   return function() return a:mm(b) end
 end)
+bench("gemm 1024, bfloat16", function()
+  local a = torch.rand(1024, 1024):to(torch.bfloat16)
+  return function() return a:mm(a) end
+end)
+-- What autocast costs where nothing is cast, and where the cast weight is kept already.
+for _, on in ipairs {false, true} do
+  bench("100 relu, 16 elements, autocast " .. (on and "on" or "off"), function()
+    local x = torch.ones(16)
+    local fn = hundred(function() return x:relu() end)
+    return function() return torch.autocast({device_type = "cpu", enabled = on}, fn) end
+  end)
+  bench("100 mm 4x4, bfloat16, weight " .. (on and "cast by autocast" or "in bfloat16"), function()
+    local x, w = torch.ones(4, 4):to(torch.bfloat16), nn.Parameter(torch.ones(4, 4))
+    if not on then w = nn.Parameter(w:detach():to(torch.bfloat16)) end
+    local fn = hundred(function() return x:mm(w) end)
+    return function() return torch.autocast({device_type = "cpu", enabled = on}, fn) end
+  end)
+end
 bench("bmm 256x16x16x16", function()
   local a, b = torch.rand(256, 16, 16), torch.rand(256, 16, 16)
   return function() return a:bmm(b) end
@@ -114,21 +150,30 @@ bench("conv2d 64x32x14x14 -> 64, forward and backward", function()
 end, 3)
 
 -- 60,000 images through 784-128-10 in batches of 64; random pixels, so that no file is needed.
-bench("MLP epoch, batch 64", function()
-  torch.manual_seed(0)
-  local images = torch.rand(60000, 784)
-  local labels = torch.randint(0, 10, {60000})
-  local model = nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
-  local opt = optim.Adam(model:parameters(), {lr = 1e-3})
-  return function()
-    for i = 0, 60000 - 64, 64 do
-      local x, y = images:narrow(0, i, 64), labels:narrow(0, i, 64)
-      opt:zero_grad()
-      local loss = F.cross_entropy(model(x), y)
-      loss:backward()
-      opt:step()
+for _, amp in ipairs {false, true} do
+  bench("MLP epoch, batch 64" .. (amp and ", bfloat16" or ""), function()
+    torch.manual_seed(0)
+    local images = torch.rand(60000, 784)
+    local labels = torch.randint(0, 10, {60000})
+    local model = nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
+    local opt = optim.Adam(model:parameters(), {lr = 1e-3})
+    return function()
+      for i = 0, 60000 - 64, 64 do
+        local x, y = images:narrow(0, i, 64), labels:narrow(0, i, 64)
+        opt:zero_grad()
+        local loss = torch.autocast({device_type = "cpu", enabled = amp},
+          function() return F.cross_entropy(model(x), y) end)
+        loss:backward()
+        opt:step()
+      end
     end
-  end
+  end, 3)
+end
+bench("CNN step, batch 64", function()
+  return cnn_step(false)
+end, 3)
+bench("CNN step, batch 64, bfloat16", function()
+  return cnn_step(true)
 end, 3)
 
 for _, p in ipairs(programs) do

@@ -133,6 +133,36 @@ def _():
     return lambda: a.mm(b)
 
 
+@bench("gemm 1024, bfloat16")
+def _():
+    a = torch.rand(1024, 1024).bfloat16()
+    return lambda: a.mm(a)
+
+
+for on in (False, True):
+    @bench("100 relu, 16 elements, autocast " + ("on" if on else "off"))
+    def _(on=on):
+        x = torch.ones(16)
+
+        def fn():
+            with torch.autocast("cpu", enabled=on):
+                for _ in range(100):
+                    x.relu()
+        return fn
+
+    @bench("100 mm 4x4, bfloat16, weight " + ("cast by autocast" if on else "in bfloat16"))
+    def _(on=on):
+        x, w = torch.ones(4, 4).bfloat16(), torch.nn.Parameter(torch.ones(4, 4))
+        if not on:
+            w = torch.nn.Parameter(w.detach().bfloat16())
+
+        def fn():
+            with torch.autocast("cpu", enabled=on):
+                for _ in range(100):
+                    x.mm(w)
+        return fn
+
+
 @bench("bmm 256x16x16x16")
 def _():
     a, b = torch.rand(256, 16, 16), torch.rand(256, 16, 16)
@@ -147,22 +177,42 @@ def _():
     return lambda: F.conv2d(x, w, b, padding=1).sum().backward()
 
 
-@bench("MLP epoch, batch 64", 3)
-def _():
-    torch.manual_seed(0)
-    images = torch.rand(60000, 784)
-    labels = torch.randint(0, 10, (60000,))
-    model = nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
-    opt = torch.optim.Adam(model.parameters(), lr=1e-3)
+for amp in (False, True):
+    @bench("MLP epoch, batch 64" + (", bfloat16" if amp else ""), 3)
+    def _(amp=amp):
+        torch.manual_seed(0)
+        images = torch.rand(60000, 784)
+        labels = torch.randint(0, 10, (60000,))
+        model = nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
+        opt = torch.optim.Adam(model.parameters(), lr=1e-3)
 
-    def fn():
-        for i in range(0, 60000 - 63, 64):
-            x, y = images.narrow(0, i, 64), labels.narrow(0, i, 64)
+        def fn():
+            for i in range(0, 60000 - 63, 64):
+                x, y = images.narrow(0, i, 64), labels.narrow(0, i, 64)
+                opt.zero_grad()
+                with torch.autocast("cpu", enabled=amp):
+                    loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                opt.step()
+        return fn
+
+    @bench("CNN step, batch 64" + (", bfloat16" if amp else ""), 3)
+    def _(amp=amp):
+        torch.manual_seed(0)
+        x, y = torch.rand(64, 1, 28, 28), torch.randint(0, 10, (64,))
+        model = nn.Sequential(
+            nn.Conv2d(1, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Flatten(), nn.Linear(64 * 49, 10))
+        opt = torch.optim.Adam(model.parameters(), lr=1e-3)
+
+        def fn():
             opt.zero_grad()
-            loss = F.cross_entropy(model(x), y)
+            with torch.autocast("cpu", enabled=amp):
+                loss = F.cross_entropy(model(x), y)
             loss.backward()
             opt.step()
-    return fn
+        return fn
 
 
 for name, make, rounds in programs:
