@@ -96,8 +96,12 @@ local function images()
 end
 
 local function gpu(f)
+  if dlrepl.is_simulated() then
+    local cuda = require("torch").cuda
+    return "ok", cuda.is_available() and cuda.get_device_name() or "a simulated one, as mps"
+  end
   local words = "none: this version is built for the CPU only, so torch.cuda.is_available() is "
-    .. "false"
+    .. "false; dlrepl.simulate(\"t4\") simulates one"
   if f.nvidia then words = words .. ". The NVIDIA card of this machine is not used" end
   return "--", words
 end

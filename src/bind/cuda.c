@@ -146,12 +146,20 @@ static int l_host_us(lua_State *L) {
   return 1;
 }
 
-/* The share of the time since the last call in which some kernel ran, in per cent (nvidia-smi). */
+/* The share of the time since the last call in which some kernel ran, in per cent (nvidia-smi looks
+ * at the last second or so). */
 static int l_utilization(lua_State *L) {
+  static struct { uint32_t epoch; double kernel, elapsed; } last[DL_GPU_MAX];
   double kernel = 0, elapsed = 0;
   int dev = dl_check_gpu(L, 1, "utilization");
   cuda_must(L, dl_gpu->busy(dev, &kernel, &elapsed));
-  lua_pushinteger(L, elapsed > 0 ? (lua_Integer)(100 * kernel / elapsed + 0.5) : 0);
+  if (last[dev].epoch != dl_gpu_epoch) last[dev].kernel = last[dev].elapsed = 0;
+  double share = elapsed > last[dev].elapsed
+                     ? (kernel - last[dev].kernel) / (elapsed - last[dev].elapsed) : 0;
+  last[dev].epoch = dl_gpu_epoch;
+  last[dev].kernel = kernel;
+  last[dev].elapsed = elapsed;
+  lua_pushinteger(L, (lua_Integer)(100 * share + 0.5));
   return 1;
 }
 
