@@ -41,10 +41,10 @@ static void interrupt(const dl_request *r, dl_buf *content) {
 static void usage(const dl_request *r, dl_buf *content) {
   struct rusage u;
   getrusage(RUSAGE_SELF, &u);
-  double cpu = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-               1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
-  dl_buf_form(content, "{\"status\":\"ok\",\"pid\":%ld,\"kernel_cpu_seconds\":%.3f,",
-              (long)getpid(), cpu);
+  long ms = (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000 +
+            (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000;
+  dl_buf_form(content, "{\"status\":\"ok\",\"pid\":%ld,\"kernel_cpu_seconds\":%ld.%03ld,",
+              (long)getpid(), ms / 1000, ms % 1000);
   dl_buf_form(content, "\"kernel_memory\":%ld}", u.ru_maxrss * 1024L);
 }
 
@@ -168,5 +168,4 @@ bool dl_heart_start(void *socket) {
 void dl_heart_stop(void *context) {
   dl_zmq.ctx_shutdown(context);
   pthread_join(heart_thread, NULL);
-  dl_zmq.ctx_term(context);
 }

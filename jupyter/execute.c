@@ -92,8 +92,15 @@ void dl_refusal_json(dl_buf *b, const char *ename, const char *evalue) {
 
 /* ---- what a cell leaves ---------------------------------------------------------------------- */
 
-/* Long text that the prompt would show screen by screen. */
+static bool has_reader; /* of pages: somebody sits at this client */
+
+/* Long text that the prompt would show screen by screen: it goes into a pane of its own, or, where
+ * a program runs the notebook, under the cell. */
 static void keep_page(const char *text, size_t len) {
+  if (!has_reader) {
+    fwrite(text, 1, len, stdout);
+    return;
+  }
   if (pages.n) dl_buf_text(&pages, "\n");
   dl_buf_add(&pages, text, len);
 }
@@ -289,8 +296,9 @@ dl_packet *dl_execute(const dl_request *r) {
   c.stop = dl_request_flag(r, "stop_on_error", true);
   if (!c.code) c.code = "";
   dl_capture_parent(r->header);
-  dl_session_print = keep_page;
   bool typed = dl_request_flag(r, "allow_stdin", false); /* no program can be asked */
+  dl_session_print = keep_page;
+  has_reader = typed;
   if (c.store && !is_blank(&c)) dl_past_add(++count, c.code, c.len, typed);
   if (!c.silent) publish_input(&c);
   dl_input_allow(r);

@@ -109,8 +109,11 @@ static void add_number(dl_buf *b, lua_State *L, int idx) {
     return;
   }
   double x = lua_tonumber(L, idx);
-  if (isfinite(x)) dl_buf_form(b, "%.17g", x);
-  else dl_buf_text(b, "null");
+  char text[40];
+  snprintf(text, sizeof text, "%.17g", isfinite(x) ? x : 0);
+  char *point = text + strspn(text, "0123456789-");
+  if (*point && *point != 'e') *point = '.'; /* whatever the locale's is */
+  dl_buf_text(b, isfinite(x) ? text : "null");
 }
 
 static void add_value(dl_buf *b, lua_State *L, int idx, int depth);

@@ -45,7 +45,7 @@ void dl_kernel_shutdown(void *socket, const dl_request *r);
 bool dl_control_start(void *control);
 void dl_control_stop(void);
 bool dl_heart_start(void *heart);
-void dl_heart_stop(void *context);
+void dl_heart_stop(void *context); /* which then can be ended */
 
 /* ---- the main thread (shell.c) --------------------------------------------------------------- */
 void dl_shell_serve(void *shell, bool comparable_dates);

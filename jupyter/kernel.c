@@ -176,6 +176,11 @@ static bool start_threads(void) {
 
 /* ---- start and end ----------------------------------------------------------------------- */
 
+/* The signal that ends a busy cell at a shutdown may come now. */
+static void end_context(void *c) {
+  while (dl_zmq.ctx_term(c) < 0 && errno == EINTR) continue;
+}
+
 static void stop_threads(void) {
   dl_capture_stop();
   dl_iopub_drain(LAST_WORDS_MS);
@@ -184,7 +189,8 @@ static void stop_threads(void) {
   dl_zmq.close(sock[DL_SHELL]);
   dl_zmq.close(sock[DL_STDIN]);
   dl_heart_stop(heart_context);
-  dl_zmq.ctx_term(context);
+  end_context(context);
+  end_context(heart_context);
 }
 
 static int run(const char *file) {

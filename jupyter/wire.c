@@ -213,21 +213,30 @@ long long dl_request_int(const dl_request *r, const char *key, long long other) 
   return json_is_integer(v) ? json_integer_value(v) : other;
 }
 
+/* ".625" as a number, however many digits; *s moves past it. */
+static double read_fraction(const char **s) {
+  double value = 0, place = 0.1;
+  if (**s != '.') return 0;
+  for (++*s; **s >= '0' && **s <= '9'; ++*s, place /= 10) value += place * (**s - '0');
+  return value;
+}
+
 double dl_request_date(const dl_request *r) {
   struct tm t = {0};
-  double second;
   int used = 0, hours = 0, minutes = 0;
   const char *s = json_string_value(json_object_get(r->head, "date"));
-  if (!s || sscanf(s, "%d-%d-%dT%d:%d:%lf%n", &t.tm_year, &t.tm_mon, &t.tm_mday, &t.tm_hour,
-                   &t.tm_min, &second, &used) != 6)
+  if (!s || sscanf(s, "%4d-%2d-%2dT%2d:%2d:%2d%n", &t.tm_year, &t.tm_mon, &t.tm_mday, &t.tm_hour,
+                   &t.tm_min, &t.tm_sec, &used) != 6)
     return 0;
   t.tm_year -= 1900;
   t.tm_mon--;
-  if (s[used] == '+' || s[used] == '-') {
-    if (sscanf(s + used + 1, "%2d:%2d", &hours, &minutes) != 2) return 0;
-    if (s[used] == '-') hours = -hours, minutes = -minutes;
+  s += used;
+  double fraction = read_fraction(&s);
+  if (*s == '+' || *s == '-') {
+    if (sscanf(s + 1, "%2d:%2d", &hours, &minutes) != 2) return 0;
+    if (*s == '-') hours = -hours, minutes = -minutes;
   }
-  return (double)timegm(&t) + second - 3600.0 * hours - 60.0 * minutes;
+  return (double)timegm(&t) + fraction - 3600.0 * hours - 60.0 * minutes;
 }
 
 /* ---- going out ----------------------------------------------------------------------------- */

@@ -124,7 +124,7 @@ endif
 TEST_JUPYTER := $(sort $(wildcard tests/jupyter/*.t))
 test-jupyter: $(BIN)
 	-@sh tests/jupyter/venv.sh >/dev/null
-	$(PROVE) $(TEST_JUPYTER)
+	$(PROVE) -j2 $(TEST_JUPYTER)
 
 # Lessons are played, and tested as code is: see tests/lessons.
 test-lessons: $(BIN)

@@ -37,6 +37,8 @@ def cells():
     c = K.run("local hidden = 5\nlocal function f() return hidden end")
     tap.same(K.run("f()").value(), "5", "locals stay for later cells")
     tap.same(K.run("1, nil, 'x'").value(), '1\nnil\n"x"', "several values are all shown")
+    c = K.run("table.unpack({}, 1, 100000)")
+    tap.ok(c.reply["status"] in ("ok", "error") and K.alive(), "even very many")
     tap.same(K.run("return 3").value(), "3", "return works too")
     tap.same(K.run("_ * 2").value(), "6", "_ is the last value")
 
@@ -154,11 +156,16 @@ def displays():
              "an update without an id is an error")
     tap.same(K.run("local t = {} t[1] = t dlrepl.kernel.display({['application/json'] = t})")
              .reply["status"], "error", "a table within itself is an error")
+    c = K.run("os.setlocale('de_DE.UTF-8') dlrepl.kernel.display({['application/json'] = {0.5}}) "
+              "os.setlocale('C')")
+    tap.same(c.of("display_data")[0]["data"], {"application/json": [0.5]}, "in any locale")
     c = K.run("print(1) dlrepl.kernel.clear_output(true) dlrepl.kernel.clear_output()")
     tap.same(c.of("clear_output"), [{"wait": True}, {"wait": False}], "clear_output has its wait")
     c = K.run("?torch.ones")
+    tap.has(c.stream(), "torch.ones", "help is output where a program runs the cell")
+    c = K.run("?torch.ones", allow_stdin=True)
     tap.same((c.reply["payload"][0]["source"], c.kinds().count("stream")), ("page", 0),
-             "help is a page and not output")
+             "help is a page where a person does")
     K.run("'to be edited'", allow_stdin=True)
     c = K.run("%load_history 1")
     tap.same(c.reply["payload"][0]["source"], "set_next_input", "%load_history fills a new cell")
