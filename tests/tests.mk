@@ -98,8 +98,8 @@ $(BUILD)/cuda-fiber/%.o: tests/cuda/%.cc
 $(BUILD)/tests/cuda/%.o: tests/cuda/%.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE) -Itests/c -Itests/cuda -O1 -c -o $@ $<
-$(BUILD)/tests/cuda/%: $(BUILD)/tests/cuda/%.o $(FIBER_O) $(BUILD)/tests/c/tap.o \
-                       $(BUILD)/tests/c/recipe.o $(BUILD)/libdl.a
+$(BUILD)/tests/cuda/%: $(BUILD)/tests/cuda/%.o $(BUILD)/tests/cuda/run.o $(FIBER_O) \
+                       $(BUILD)/tests/c/tap.o $(BUILD)/tests/c/recipe.o $(BUILD)/libdl.a
 	$(CXX) $(LDSAN) -rdynamic -o $@ $(filter %.o,$^) -Wl,--whole-archive $(BUILD)/libdl.a -Wl,--no-whole-archive $(LIBS)
 
 test-cuda:
@@ -107,7 +107,7 @@ test-cuda:
 	$(ASAN_ENV) FULL=$(FULL) $(PROVE) --exec '' $(TEST_CUDA:$(BUILD)/%=build-asan/%)
 	FULL=$(FULL) $(PROVE) tests/cuda/compile.t
 
-.SECONDARY: $(FIBER_O) $(TEST_CUDA:%=%.o)
+.SECONDARY: $(FIBER_O) $(TEST_CUDA:%=%.o) $(BUILD)/tests/cuda/run.o
 
 # The second compiler's opinion, where it is installed: no code is made, warnings are errors.
 CLANG     := $(shell command -v clang 2>/dev/null)

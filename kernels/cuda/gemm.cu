@@ -220,11 +220,12 @@ static bool stored(int64_t rows, int64_t cols, int64_t rs, int64_t cs, bool *tur
 /* False where there is no cuBLAS, or where it does not take the operands. */
 static bool try_driver(const dl_cu_product &g, void *stream, dl_status *st) {
   dl_cuda_gemm p = {};
-  if (!dl_cuda_environment.gemm) return false;
-  if (!dl_dtype_is_float((dl_dtype)g.in) || g.in != g.out) return false;
+  if (!dl_cuda_environment.gemm || g.k == 0) return false;
+  if (!dl_dtype_is_float((dl_dtype)g.in)) return false;
   if (!stored(g.m, g.k, g.ars, g.acs, &p.ta, &p.lda)) return false;
   if (!stored(g.k, g.n, g.brs, g.bcs, &p.tb, &p.ldb)) return false;
   p.dtype = g.in;
+  p.wide = g.out != g.in;
   p.m = g.m, p.n = g.n, p.k = g.k, p.ldc = g.crs, p.batch = g.batch;
   p.a = g.a, p.b = g.b, p.c = g.c;
   p.step_a = g.abs, p.step_b = g.bbs, p.step_c = g.cbs;

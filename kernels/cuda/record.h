@@ -14,7 +14,7 @@ extern "C" {
 
 #include "kernel.h"
 
-#define DL_CUDA_ABI 1
+#define DL_CUDA_ABI 2
 
 /* ---- bad values seen by a kernel ------------------------------------------------------------- */
 /* id, PyTorch's file, line and kernel, PyTorch's assertion. A kernel that meets such a value notes
@@ -55,9 +55,10 @@ const char *dl_cuda_fault_text(const dl_cuda_fault *f, char *buf, size_t cap);
 /* ---- what kernels ask of the driver ---------------------------------------------------------- */
 /* c = alpha * op(a) op(b) + beta * c in `batch` problems, row-major: c is m x n, op(a) m x k,
  * op(b) k x n; ld* are row lengths of a, b, c as stored, step_* elements from one problem to the
- * next. dtype is F16, BF16, F32 or F64; sums are kept in float32 (float64). */
+ * next. dtype is F16, BF16, F32 or F64; sums are kept in float32 (float64). beta 0 never reads c. */
 typedef struct dl_cuda_gemm {
   uint8_t dtype;
+  bool wide;                     /* c is F32 where a and b are F16 or BF16 */
   bool ta, tb;                   /* a (b) is stored as k x m (n x k) */
   int64_t m, n, k, lda, ldb, ldc, batch, step_a, step_b, step_c;
   const void *a, *b;

@@ -29,6 +29,33 @@ static dl_status move(void *dst, const void *src, size_t nbytes, void *) {
   return DL_OK;
 }
 
+/* ---- a gemm ---------------------------------------------------------------------------------- */
+static unsigned long long gemms;
+
+static double element(dl_dtype d, const void *p, int64_t i) {
+  return dl_elem_get_f64(d, (const char *)p + i * (int64_t)dl_dtype_size(d));
+}
+
+static dl_status gemm(const dl_cuda_gemm *g, void *) {
+  dl_dtype in = (dl_dtype)g->dtype, out = g->wide ? DL_F32 : in;
+  gemms++;
+  for (int64_t z = 0; z < g->batch; z++)
+    for (int64_t i = 0; i < g->m; i++)
+      for (int64_t j = 0; j < g->n; j++) {
+        char *c = (char *)g->c + (z * g->step_c + i * g->ldc + j) * (int64_t)dl_dtype_size(out);
+        double sum = 0;
+        for (int64_t k = 0; k < g->k; k++)
+          sum += element(in, g->a, z * g->step_a + (g->ta ? k * g->lda + i : i * g->lda + k)) *
+                 element(in, g->b, z * g->step_b + (g->tb ? j * g->ldb + k : k * g->ldb + j));
+        sum = g->alpha * sum + (g->beta != 0 ? g->beta * dl_elem_get_f64(out, c) : 0);
+        dl_elem_set_f64(out, c, sum);
+      }
+  return DL_OK;
+}
+
+extern "C" void cuda_test_gemm(bool on) { dl_cuda_environment.gemm = on ? gemm : nullptr; }
+extern "C" unsigned long long cuda_test_gemms(void) { return gemms; }
+
 extern "C" void cuda_test_begin(void) {
   dl_cuda_environment.scratch = scratch;
   dl_cuda_environment.write = move;
