@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,7 +30,8 @@ enum { COUNT = 10000 };            /* instructions from one look at the budget t
 
 static int child_fd = -1;          /* where this child's verdict goes; -1 in the parent */
 static long long budget;           /* instructions left */
-static char phase[32];             /* who spends them, a word for the verdict */
+static char *phase;                /* who spends them; a page that parent and child share */
+enum { PHASE = 32 };
 
 /* ---- the budget -------------------------------------------------------------------------- */
 
@@ -48,7 +50,7 @@ static void on_count(lua_State *L, lua_Debug *ar) {
 static int l_limit(lua_State *L) {
   static int64_t machine;
   lua_Integer n = luaL_checkinteger(L, 1), bytes = luaL_checkinteger(L, 2);
-  snprintf(phase, sizeof phase, "%s", luaL_optstring(L, 3, ""));
+  snprintf(phase, PHASE, "%s", luaL_optstring(L, 3, ""));
   if (!machine) machine = dl_mem.cap_bytes;
   int64_t cap = dl_mem.live_bytes + bytes;
   dl_mem.cap_bytes = bytes > 0 && cap < machine ? cap : machine;
@@ -80,11 +82,12 @@ static int push_why(lua_State *L, bool timed_out, int status) {
   if (timed_out) lua_pushliteral(L, "time");
   else if (WIFSIGNALED(status)) lua_pushfstring(L, "signal %d", WTERMSIG(status));
   else lua_pushfstring(L, "exit %d", WEXITSTATUS(status));
-  return 2;
+  lua_pushstring(L, phase);
+  return 3;
 }
 
-/* fork(function, seconds) -> the text that it returns in a process of its own; or nil and why not:
- * "time", "signal 11", "exit 1", "process" (there was none to be had) */
+/* fork(function, seconds) -> the text that it returns in a process of its own; or nil, why not
+ * ("time", "signal 11", "exit 1", "process": there was none to be had) and the phase it was in */
 static int l_fork(lua_State *L) {
   int p[2], status = 0;
   bool late = false;
@@ -207,7 +210,8 @@ int dl_judge_main(void) {
   close_others();
   unsetenv("DLREPL_GPU");
   dl_set_threads(1);
-  lua_State *L = dl_session_open();
+  phase = mmap(NULL, PHASE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  lua_State *L = phase == MAP_FAILED ? NULL : dl_session_open();
   if (!L) return 1;
   lua_pushcfunction(L, serve);
   if (lua_pcall(L, 0, 0, 0) == LUA_OK) return 0;

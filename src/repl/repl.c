@@ -33,7 +33,7 @@ static const char hello[] =
     "  for i = 1, 3 do print(i) end   Lua 5.4: lists count from 1, tensors from 0\n"
     "\n"
     "help() tells where things are, ?torch.sum about one of them; Tab completes.\n"
-    "%help lists the % commands. Ctrl-C stops what runs, Ctrl-D leaves.\n";
+    "%help lists the % commands, :lesson the lessons. Ctrl-C stops, Ctrl-D leaves.\n";
 
 static const char short_hello[] =
     "dlrepl " DL_VERSION ": PyTorch in Lua. CPU.\n"

@@ -31,6 +31,7 @@ from nbclient import NotebookClient  # noqa: E402
 def export(lesson):
     run = subprocess.run([DLREPL, "export", "--ipynb", lesson, TMP], capture_output=True,
                          text=True)
+    assert run.stdout, run.stderr
     tap.same(run.returncode, 0, f"{os.path.basename(lesson)} is exported")
     return nbformat.read(run.stdout.strip(), as_version=4)
 
@@ -181,6 +182,24 @@ def three_ways():
         tap.same(first_verdict(text), batch, "... and so does the prompt")
 
 
-for part in (as_exported, filled_in, out_of_order, html_is_safe, asked, three_ways):
+def the_lessons():
+    """L10, L22 and L26, each as a notebook with the right answers in its cells."""
+    for name in ("L10", "L22", "L26"):
+        os.environ["XDG_DATA_HOME"] = TMP + "/" + name
+        out = subprocess.run([DLREPL, TOP + "/tests/lessons/right.lua", name],
+                             capture_output=True, text=True).stdout
+        nb = export(name)
+        steps = json.loads(out)["steps"]
+        for step in steps:
+            text = step.get("code") or step["answer"]
+            word = ":check " if "code" in step else ":answer "
+            cell_of(nb, step["id"]).source = word + step["id"] + "\n" + text
+        execute(nb)
+        said = {s["id"]: text_of(cell_of(nb, s["id"])) for s in steps}
+        bad = {k: v for k, v in said.items() if "[PASS]" not in v and "[KEPT]" not in v}
+        tap.ok(not bad, f"{name} passes as a notebook, all {len(said)} answers", bad)
+
+
+for part in (the_lessons, as_exported, filled_in, out_of_order, html_is_safe, asked, three_ways):
     tap.section(part)
 tap.done()

@@ -129,6 +129,49 @@ my $path = write_file('mine.lua', "function mean(x) return x:mean() end\n");
 has_text(learn(steps('guess') . "\n:watch $path\n"),
     qr/Watching .*\[PASS\] Write it.*Step 5 of 11/s,
     ':watch checks a file, and goes on when it passes');
+
+# ---- a lesson that changes, one with a fault of its own --------------------------------------
+# The fixture with one thing changed, at the same place each time.
+sub changed {
+    my ($from, $to) = @_;
+    system('rm', '-rf', "$TMP/changed");
+    system('cp', '-r', $FIXTURES, "$TMP/changed");
+    my $text = slurp("$TMP/changed/01_mean.lua");
+    $text =~ s/$from/$to/ or die $from;
+    return write_file('changed/01_mean.lua', $text);
+}
+
+fresh();
+learn(steps('guess', 'do'));
+my $other = learn(":review\n", lesson => changed(qr/of any length/, 'of any size'));
+has_text($other, qr/do task: passed \(changed since you did it\)/, 'a step that was edited is told');
+has_text($other, qr/guess predict: passed\n/, '... the others are not');
+has_text($other, qr/Step 5 of 11/, '... and nothing is lost');
+fresh();
+my $fault = learn(steps('guess', 'do') . "\n:skip\n:review\n",
+    lesson => changed(qr/r:ok\("a value/, 'error("oops") r:ok("a value'));
+has_text($fault, qr/\[CHECKER ERROR\] not your fault.*it said .*oops/s, 'a broken check says so');
+has_text($fault, qr/Step 5 of 11.*do task: passed/s, '... and :skip goes on with credit');
+my ($bundle) = glob "$ENV{XDG_DATA_HOME}/dlrepl/appeals/*.lua";
+has_text(slurp($bundle // '/dev/null'), 'function mean(x)', '... a file for the author is there');
+
+# ---- the real lessons, skipped through -------------------------------------------------------
+for my $id (qw(L10 L22 L26)) {
+    fresh();
+    my $skipped = learn(":skip\n" x 12, lesson => $id);
+    has_text($skipped, qr/\[DONE\] $id, .*: 0 of (\d+)\s+steps\s+answered,\s+\1\s+skipped/,
+        "$id can be skipped through");
+    unlike($skipped, qr/NOTE|attempt to|\[FAIL\]/, '... and nothing is missing on the way');
+    fresh();
+    has_text(learn(":skip\n" x 12 . ":quit\n:lesson " . substr($id, 1) . "\n", lesson => $id),
+        'You have done every step', ':lesson takes a number');
+}
+
+fresh();
+has_text(learn(":answer b\n:lesson L22\ntorch.cuda.get_device_properties(0).total_memory >> 20\n",
+    lesson => 'L10'), qr/\[NOTE\] tensors on the GPU.*L22|L22.*\[NOTE\] tensors on the GPU.*^36$/sm,
+    'another lesson brings its own GPU, and says what is lost');
+
 is(run({}, $DLREPL, 'learn', 'L99')->{status}, 2, 'an unknown lesson: status 2');
 has_text(run({}, $DLREPL, 'learn', 'L99')->{err}, "there is no lesson 'L99'", '... and a word');
 is(run({}, $DLREPL, 'learn', '--frob')->{status}, 2, 'an unknown option too');

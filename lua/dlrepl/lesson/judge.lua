@@ -17,8 +17,8 @@ local world = require "dlrepl.lesson.world"
 
 local encode, pcall, rawget, tostring, type = json.encode, pcall, rawget, tostring, type
 local manual_seed = torch.manual_seed
-local BUDGET = {instructions = 60000000, bytes = 256 << 20, seconds = 8}
-local SETUP = {instructions = 400000000, bytes = 0}
+local BUDGET = {instructions = 20000000, bytes = 128 << 20, seconds = 8}
+local SETUP = {instructions = 100000000, bytes = 0}
 
 local judge             -- the functions of judge.c
 local lesson, step, env, printed
@@ -176,13 +176,17 @@ end
 
 local function in_child(entries, case)
   local seconds = (step.seconds or BUDGET.seconds)
-  local text, why = judge.fork(function()
+  local text, why, phase = judge.fork(function()
     local ok, verdict = pcall(run_case, entries, case)
     if not ok then verdict = {checker = tostring(verdict)} end
     return encode(verdict)
   end, seconds)
   if not text then
-    if why == "time" then return {limit = "time", text = seconds .. " s"} end
+    if why == "time" and phase == "answer" then
+      return {limit = "time", text = seconds .. " s"}
+    elseif why == "time" then
+      return {checker = "the lesson's own " .. phase .. " does not come to an end"}
+    end
     return {checker = "the process that judged ended: " .. why}
   end
   if text:sub(1, 1) == "!" then return {checker = text:sub(2)} end

@@ -258,9 +258,10 @@ end
 
 local function turn_on(wanted)
   if not wanted or not wanted.card then return end
-  world.set(wanted)
+  local lost = world.set(wanted)
   front.say(string.format("Your GPU for this lesson: %s%s.", torch.cuda.get_device_name(0),
                           wanted.vram and ", with " .. wanted.vram .. " of memory" or ""))
+  if lost then front.tagged("NOTE", "tensors on the GPU that was there before are lost.") end
 end
 
 local function header(lesson)

@@ -16,20 +16,33 @@ function M.bytes(text)
 end
 
 local function limit(bytes)
-  local total = torch.cuda.get_device_properties(0).total_memory
-  torch.cuda.set_per_process_memory_fraction(math.min(1, bytes / total))
+  torch.cuda.set_per_process_memory_fraction(math.min(1, bytes / memory()))
 end
 
--- set(world): the world is there. What was simulated before is not.
+local current, total -- what set has made, in one text; the bytes of it
+
+local function memory() return torch.cuda.get_device_properties(0).total_memory end
+
+-- set(world): the world is there. True when that took a simulated GPU away with tensors on it.
 function M.set(world)
-  if not world or not world.card then return end
+  if not world or not world.card then return false end
   local bytes = world.vram and M.bytes(world.vram)
-  if torch.cuda.is_available() and not dlrepl.is_simulated() then
+  local there = torch.cuda.is_available()
+  if there and not dlrepl.is_simulated() then
     if bytes then limit(bytes) end
-    return
+    return false
   end
-  dlrepl.simulate {card = world.card, count = world.devices or 1, memory = bytes}
+  local key = table.concat({world.card, world.devices or 1, bytes or 0}, " ")
+  if there and key == current and memory() == total then return false end
+  local options = {card = world.card, count = world.devices or 1, memory = bytes}
+  local lost = not pcall(dlrepl.simulate, options)
+  if lost then
+    options.force = true
+    dlrepl.simulate(options)
+  end
+  current, total = key, memory()
   if world.exact then dlrepl.exact_memory(true) end
+  return lost
 end
 
 return M
