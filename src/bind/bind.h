@@ -193,7 +193,7 @@ void dl_modes_open(lua_State *L, int torch, int autograd);
 void dl_print_open(lua_State *L, int torch, int meta);
 void dl_np_open(lua_State *L, int torch, int methods);
 void dl_names_open(lua_State *L, int torch, int f, int dlrepl);  /* globals and lazy modules */
-void dl_cuda_open(lua_State *L, int cuda, int methods, int dlrepl);
+void dl_cuda_open(lua_State *L, int cuda, int torch, int methods, int dlrepl);
 void dl_cudamem_open(lua_State *L, int cuda, int dlrepl);       /* memory figures */
 void dl_scratch_open(lua_State *L, int dlrepl);
 /* Lines remembered with tensors on devices; the front end tells which chunks are dlrepl's own. */

@@ -179,6 +179,21 @@ static int l_sync_debug(lua_State *L) {
   return 1;
 }
 
+/* torch.set_default_device(device): where factories make tensors that name no device. */
+static int l_set_default_device(lua_State *L) {
+  dl_device d = DL_DEV_CPU;
+  if (!dl_is_nil(L, 1) && !dl_get_device(L, 1, &d))
+    return dl_type_error(L, "set_default_device(): argument 'device' must be torch.device, not %s",
+                         dl_type_name(L, 1));
+  must(L, dl_gpu_resolve(&d));
+  dl_default_device = d;
+  return 0;
+}
+static int l_get_default_device(lua_State *L) {
+  dl_push_device(L, dl_default_device);
+  return 1;
+}
+
 /* cuda._kind(): "cuda" or "mps", nil without a driver; and whether it is simulated */
 static int l_kind(lua_State *L) {
   if (!dl_gpu) return 0;
@@ -463,7 +478,9 @@ static void open_objects(lua_State *L) {
   lua_pop(L, 1);
 }
 
-void dl_cuda_open(lua_State *L, int cuda, int methods, int dlrepl) {
+void dl_cuda_open(lua_State *L, int cuda, int torch, int methods, int dlrepl) {
+  static const luaL_Reg defaults[] = {{"set_default_device", l_set_default_device},
+                                      {"get_default_device", l_get_default_device}, {NULL, NULL}};
   static const luaL_Reg funcs[] = {
       {"is_available", l_is_available}, {"device_count", l_device_count},
       {"is_initialized", l_is_available}, {"current_device", l_current_device},
@@ -485,4 +502,5 @@ void dl_cuda_open(lua_State *L, int cuda, int methods, int dlrepl) {
   dl_rng_cuda_open(L, cuda);
   dl_set_funcs(L, methods, meth);
   dl_set_funcs(L, dlrepl, ours);
+  dl_set_funcs(L, torch, defaults);
 }

@@ -230,6 +230,8 @@ static int make(lua_State *L, dl_args *a, bool pin) {
   const dl_arg *dt = &a->arg[DTYPE];
   dl_box *shell = dl_push_shell(L);
   dl_make_read(L, a->at[DATA], dt->tag == DL_A_DTYPE ? (dl_dtype)dt->i : DL_NODTYPE, shell);
+  if (a->arg[DEVICE].tag != DL_A_DEVICE && dl_is_gpu(dl_default_device))
+    a->arg[DEVICE] = (dl_arg){.tag = DL_A_DEVICE, .dev = dl_default_device};
   to_device(L, shell, &a->arg[DEVICE]);
   if (pin) to_pinned(L, shell);
   set_requires_grad(L, shell, &a->arg[REQUIRES_GRAD]);

@@ -234,7 +234,7 @@ static void wrap(lua_State *L, int tbl, const char *name, lua_CFunction fn) {
 static void open_devices(lua_State *L, int torch, int methods, int dlrepl) {
   lua_newtable(L);
   int cuda = lua_gettop(L);
-  dl_cuda_open(L, cuda, methods, dlrepl);
+  dl_cuda_open(L, cuda, torch, methods, dlrepl);
   dl_cudamem_open(L, cuda, dlrepl);
   dl_where_open();
   dl_scratch_open(L, dlrepl);

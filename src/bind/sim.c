@@ -125,6 +125,7 @@ static void shut(void) {
   if (!simulated) real = dl_gpu;
   dl_gpu_close();
   if (simulated) dl_sim_close();
+  dl_default_device = DL_DEV_CPU;
   dl_mode &= ~(unsigned)DL_MODE_DRY;
   free_cards();
 }

@@ -28,7 +28,7 @@ DL_GRAD(index_put) {
   dl_tensor *const *idx = INDICES(&n);
   if (NEED(0) && ARG(3)->i) GIN(0, G(0));
   else if (NEED(0)) {
-    dl_tensor *zero = EX(E, zeros, L(NULL, 0), DT(G(0)->dtype));
+    dl_tensor *zero = EX(E, zeros, L(NULL, 0), DT(G(0)->dtype), DEV(G(0)));
     GIN(0, EX(E, index_put, T(G(0)), TS(idx, n), T(zero)));
   }
   GIN(1, summed(g, EX(E, index, T(G(0)), TS(idx, n)), 1));

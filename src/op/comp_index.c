@@ -157,7 +157,7 @@ COMP(one_hot) {
   if (x->numel == 0 && classes <= 0)
     return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
                    "Can not infer total number of classes from empty tensor.");
-  if (x->numel) extremes(x, &lo, &hi);
+  if (x->numel) DL_TRY(extremes(x, &lo, &hi));
   if (lo < 0) return dl_fail(DL_RuntimeError, DL_E_INDEX, "Class values must be non-negative.");
   if (hi == INT64_MAX)
     return dl_fail(DL_RuntimeError, DL_E_INDEX, "Class values must be smaller than num_classes.");

@@ -16,6 +16,7 @@
 
 unsigned dl_mode;
 uint8_t dl_default_dtype = DL_F32;
+dl_device dl_default_device = {DL_CPU, -1};
 
 void dl_ret_free(dl_ret *r) {
   for (int i = 0; i < r->n; i++) dl_tensor_release(r->more ? r->more[i] : r->v[i]);
@@ -61,7 +62,8 @@ void dl_call_init(dl_call *c, dl_opid op, const dl_arg *arg, unsigned flags) {
     c->mixed = c->nin && !dl_device_same(c->dev, arg[s->p_device].dev);
     c->dev = arg[s->p_device].dev;
   }
-  if (c->dev.type == DL_DEVTYPE_COUNT) c->dev = DL_DEV_CPU;
+  if (c->dev.type == DL_DEVTYPE_COUNT)
+    c->dev = s->p_device >= 0 ? dl_default_device : DL_DEV_CPU;
 }
 
 /* ---- results --------------------------------------------------------------------------------- */

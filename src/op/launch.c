@@ -89,9 +89,25 @@ bool dl_call_async(const dl_call *c) {
   return false;
 }
 
+/* A number from the host goes with a launch and not as a copy; one write, one version. */
+static dl_status fill(dl_tensor *dst, const dl_tensor *src) {
+  dl_arg v = dl_dtype_is_float((dl_dtype)src->dtype) ? F(dl_tensor_item_f(src))
+                                                     : I(dl_tensor_item_i(src));
+  unsigned mode = dl_mode;
+  uint32_t version = *dst->ver;
+  dl_tensor *out;
+  dl_mode |= DL_MODE_NO_GRAD;
+  dl_status st = dl_run(DL_OP_fill_, (dl_arg[]){T(dst), v}, 2, 0, &out);
+  dl_mode = mode;
+  *dst->ver = version;
+  if (st == DL_OK) dl_tensor_release(out);
+  return st;
+}
+
 /* copy_(self, src) and _to_copy(self): the last tensor goes into the result, spread over it. */
 static dl_status cross(const dl_call *c, dl_runner *r) {
   dl_tensor *src = c->in[c->nin - 1], *dst = r->out[0], *wide;
+  if (c->inplace && src->ndim == 0 && src->dev.type == DL_CPU) return fill(dst, src);
   int64_t stride[DL_MAXDIM];
   int lead = dst->ndim - src->ndim;
   for (int d = 0; d < dst->ndim; d++)

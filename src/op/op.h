@@ -208,6 +208,7 @@ enum {
   DL_MODE_PROFILE = 16, DL_MODE_ANOMALY = 32, DL_MODE_SIM = 64, DL_MODE_DRY = 128
 };
 extern unsigned dl_mode;         /* one word, tested once an op; 0 = plain eager with grad */
+extern dl_device dl_default_device; /* the CPU unless torch.set_default_device */
 extern uint8_t dl_default_dtype; /* F32 unless torch.set_default_dtype */
 static inline bool dl_grad_enabled(void) {
   return !(dl_mode & (DL_MODE_NO_GRAD | DL_MODE_INFERENCE));
