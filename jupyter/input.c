@@ -29,18 +29,17 @@ static bool refused;             /* since the last read of Lua's began */
 static dl_buf line;              /* of the stream */
 static size_t line_at;
 
-static void drop_old_answers(void) {
-  for (dl_mail *m; (m = dl_mail_receive(channel)) != NULL;) dl_mail_free(m);
-}
-
 void dl_input_allow(const dl_request *r) {
-  drop_old_answers();
   asker = r && dl_request_flag(r, "allow_stdin", false) ? r : NULL;
   dl_buf_free(&line);
   line_at = 0;
 }
 
 /* ---- the question ------------------------------------------------------------------------ */
+
+static void drop_old_answers(void) {
+  for (dl_mail *m; (m = dl_mail_receive(channel)) != NULL;) dl_mail_free(m);
+}
 
 static void send_question(const char *prompt, bool password, dl_buf *id) {
   dl_packet *p = dl_publish_new("input_request", NULL);

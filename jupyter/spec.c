@@ -9,6 +9,7 @@
 #include "spec.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>
@@ -161,17 +162,27 @@ static bool read_spec(const char *dir, char program[PATH_MAX]) {
   return is;
 }
 
-/* Call each(dir, program) for every kernelspec of ours of that name (NULL: any); how many. */
-static int each_spec(const char *name, void (*each)(const char *dir, const char *program)) {
+typedef void each_fn(const char *dir, const char *program);
+
+/* Call each() if the folder is a kernelspec of ours; 1 if so. */
+static int try_spec(const char *place, const char *name, each_fn *each) {
+  char dir[PATH_MAX], program[PATH_MAX];
+  if (!join(dir, "%s/kernels/%s", place, name) || !read_spec(dir, program)) return 0;
+  each(dir, program);
+  return 1;
+}
+
+/* The kernelspecs of ours of that name (NULL: any); how many. */
+static int each_spec(const char *name, each_fn *each) {
   static char place[PLACES][PATH_MAX];
-  char command[PATH_MAX], program[PATH_MAX];
+  char folder[PATH_MAX];
   int n = all_places(place), found = 0;
-  static const char *const usual[] = {"dlrepl"};
   for (int i = 0; i < n; i++) {
-    if (!join(command, "%s/kernels/%s", place[i], name ? name : usual[0])) continue;
-    if (!read_spec(command, program)) continue;
-    each(command, program);
-    found++;
+    if (name) found += try_spec(place[i], name, each);
+    DIR *dir = !name && join(folder, "%s/kernels", place[i]) ? opendir(folder) : NULL;
+    for (struct dirent *e; dir && (e = readdir(dir)) != NULL;)
+      if (*e->d_name != '.') found += try_spec(place[i], e->d_name, each);
+    if (dir) closedir(dir);
   }
   return found;
 }
@@ -192,8 +203,8 @@ static void remove_spec(const char *dir, const char *program) {
   else failures += fail("cannot remove", dir);
 }
 
-static int list(const char *name) {
-  if (each_spec(name, print_spec)) return 0;
+static int list(void) {
+  if (each_spec(NULL, print_spec)) return 0;
   puts("not installed; dlrepl kernel install does it");
   return 0;
 }
@@ -217,9 +228,9 @@ int dl_spec_main(int argc, char **argv) {
   const char *name = "dlrepl";
   bool placed = false;
   dl_tree_open();
-  if (!strcmp(argv[0], "list") && argc == 1) return list(NULL);
+  if (!strcmp(argv[0], "list") && argc == 1) return list();
   if (!strcmp(argv[0], "uninstall") && argc <= 2)
-    return argc == 2 && !is_name(argv[1]) ? -1 : uninstall(argc == 2 ? argv[1] : NULL);
+    return argc == 2 && !is_name(argv[1]) ? -1 : uninstall(argc == 2 ? argv[1] : "dlrepl");
   if (strcmp(argv[0], "install")) return -1;
   for (int i = 1; i < argc; i++) {
     bool more = i + 1 < argc;

@@ -95,16 +95,18 @@ class Kernel:
         return reply or idle, idle, "".join(text), n
 
     def quick(self, code):
-        """Seconds to the reply alone."""
+        """Seconds to the reply alone; returns when the kernel is idle."""
         began = time.perf_counter()
-        self.session.send(self.shell, "execute_request", {
+        sent = self.session.send(self.shell, "execute_request", {
             "code": code, "silent": False, "store_history": True, "user_expressions": {},
-            "allow_stdin": False, "stop_on_error": True})
+            "allow_stdin": False, "stop_on_error": True})["header"]["msg_id"]
         self.get(self.shell)
         took = time.perf_counter() - began
-        while self.iopub.poll(2):
-            self.iopub.recv_multipart()
-        return took
+        while True:
+            m = self.get(self.iopub)
+            if (m["parent_header"].get("msg_id") == sent and m["msg_type"] == "status"
+                    and m["content"]["execution_state"] == "idle"):
+                return took
 
     def memory(self):
         with open(f"/proc/{self.process.pid}/status") as f:

@@ -358,7 +358,7 @@ def interrupts():
             worst[name, how] = statistics.median(times) * 1000
             tap.ok(True, f"{name} is interrupted by {how}")
             tap.say(f"median {worst[name, how]:.1f} ms")
-    tap.ok(max(worst.values()) < 100, "all of them at once", worst)
+    tap.ok(max(worst.values()) < 500, "all of them at once", worst)
     times = []
     K.run("big = torch.randn(1500, 1500)")
     for _ in range(5):
@@ -459,6 +459,8 @@ def files():
              "uninstall removes it")
     tap.same(spec("uninstall").returncode, 1, "once")
     spec("install", "--prefix", TMP + "/pre", "--name", "mine")
+    env["JUPYTER_PATH"] = TMP + "/pre/share/jupyter"
+    tap.has(spec("list").stdout, "kernels/mine", "list finds it under any name")
     tap.ok(os.path.exists(TMP + "/pre/share/jupyter/kernels/mine/kernel.json"),
            "it can be installed elsewhere, under another name")
 
