@@ -187,8 +187,9 @@ test-cli: $(BIN)
 asan:
 	@$(MAKE) --no-print-directory SAN=1 BUILD=build-asan BIN=build-asan/dlrepl all
 
-bench: $(BIN) $(BUILD)/tests/c/sim_cases
+bench: $(BIN) $(BUILD)/tests/c/sim_cases $(BUILD)/tests/c/mem_speed
 	@$(BUILD)/tests/c/sim_cases --table
+	@$(BUILD)/tests/c/mem_speed
 	python3 tests/bench/run.py
 	-@v=$$(sh tests/jupyter/venv.sh) && $$v/bin/python tests/bench/kernel.py
 

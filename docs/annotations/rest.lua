@@ -1058,19 +1058,19 @@ function torch.cuda.manual_seed_all(seed, keywords) end
 ---give unused memory of the GPU back; without one nothing happens
 function torch.cuda.empty_cache() end
 
----bytes of living tensors on the GPU
+---bytes of living tensors on the GPU, each rounded up to 512, cuBLAS's workspace with them
 ---@param device? torch.device|string|nil
 ---@param keywords? {device?: torch.device|string|nil}
 ---@return integer
 function torch.cuda.memory_allocated(device, keywords) end
 
----their peak
+---their peak; in long loops it may hold garbage that Python would have freed: dlrepl.exact_memory(true)
 ---@param device? torch.device|string|nil
 ---@param keywords? {device?: torch.device|string|nil}
 ---@return integer
 function torch.cuda.max_memory_allocated(device, keywords) end
 
----bytes taken from the GPU
+---bytes taken from the GPU, in segments of 2 MiB, 20 MiB or more that are kept for reuse
 ---@param device? torch.device|string|nil
 ---@param keywords? {device?: torch.device|string|nil}
 ---@return integer

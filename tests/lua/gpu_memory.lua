@@ -159,6 +159,27 @@ do
   tap.is(cuda.memory._snapshot().allocator_settings.max_split_size, -1, "and the options")
 end
 
+-- ---- a linear layer, as a snapshot of a real card has it ----------------------------------------
+do
+  w, b, i = nil, nil, nil
+  cuda.empty_cache()
+  w, b, x = torch.zeros(1000, 10, dev), torch.zeros(10, dev), torch.zeros(1, 1000, dev)
+  y = x:matmul(w) + b
+  local text = {}
+  for _, s in ipairs(cuda.memory_snapshot()) do
+    text[#text + 1] = s.segment_type .. " " .. s.total_size .. ":"
+    for _, block in ipairs(s.blocks) do
+      text[#text + 1] = block.size .. (block.state == "inactive" and " free," or ",")
+    end
+  end
+  tap.is(table.concat(text, " "), "small 2097152: 40448, 512, 4096, 512 free, 512, 2051072 free, "
+         .. "large 20971520: 8519680, 12451840 free,", "y = x @ w + b, block by block")
+  tap.is(cuda.memory_allocated(), 8565248, "with cuBLAS's workspace")
+  tap.is(cuda.memory_stats()["inactive_split_bytes.all.current"], 14503424, "and what is free")
+  x, y = nil, nil
+  cuda._clear_cublas_workspaces()
+end
+
 -- ---- limits and options -------------------------------------------------------------------------
 tap.is(cuda.get_per_process_memory_fraction(), 1.0, "at first there is no limit")
 tap.raises(function() cuda.set_per_process_memory_fraction(1) end,
@@ -248,6 +269,36 @@ do
   for _ = 1, 500 do local t = torch.empty(2000, 2000, dev) end
   tap.is(cuda.max_memory_allocated() - base, 16 * MiB, "garbage makes no peak")
   tap.is(cuda.memory_reserved() - reserved, 16 * MiB, "and reserves nothing")
+end
+
+-- ---- several GPUs, and none again ---------------------------------------------------------------
+do
+  keep = torch.zeros(1000, dev)
+  dlrepl.simulate {card = "a10g", count = 2, force = true}
+  tap.is(cuda.memory_allocated(), 0, "another GPU begins empty")
+  tap.ok(pcall(collectgarbage), "what lived on the old one goes without harm")
+  keep = torch.zeros(1000, {device = "cuda:1"})
+  tap.is(cuda.memory_allocated(0), 0, "each GPU has its own figures")
+  tap.is(cuda.memory_allocated("cuda:1"), 4096, "the second its own")
+  cuda.set_device(1)
+  tap.is(cuda.memory_allocated(), 4096, "without a device the current one is meant")
+  cuda.set_per_process_memory_fraction(0.001, 1)
+  tap.raises(function() torch.zeros(10 * MiB, {device = "cuda:1"}) end,
+             "OutOfMemoryError: CUDA out of memory. Tried to allocate 40.00 MiB. GPU 1 has …",
+             "the text names the GPU")
+  tap.ok(pcall(torch.zeros, 10 * MiB, {device = "cuda:0"}), "the other one is not limited")
+  tap.is(cuda.memory_snapshot()[1].device, 0, "a snapshot tells all of them")
+  tap.like(cuda.memory_summary(), "summary, device ID 1 ", "a summary the current one")
+  dlrepl.simulate {card = "h100-sxm", force = true}
+  torch.ones(2, 2, dev):mm(torch.ones(2, 2, dev))
+  tap.is(cuda.memory_reserved(), 2 * MiB + 32 * MiB, "on a 9.0 cuBLAS takes 32 MiB")
+  keep = torch.zeros(10, dev)
+  keep = nil
+  collectgarbage()
+  dlrepl.simulate(false)
+  tap.is(cuda.memory_allocated(), 0, "without a GPU again there is nothing")
+  keep = nil
+  collectgarbage()
 end
 
 tap.done()
