@@ -66,7 +66,10 @@ int main(void) { return zlibVersion() == 0; }' -lz || add_need zlib1g-dev
   [ -e /usr/include/zmq.h ] || has_header zmq.h || add_need libzmq3-dev
   [ -e /usr/include/jansson.h ] || has_header jansson.h || add_need libjansson-dev
   [ -e /usr/include/sodium.h ] || has_header sodium.h || add_need libsodium-dev
-  if [ "$purpose" = test ]; then have prove || add_need perl; fi
+  if [ "$purpose" = test ]; then
+    have prove || add_need perl
+    have g++ || add_need g++ # CUDA's kernels are tested on the CPU, as C++
+  fi
   has_library libreadline.so.8 || add_want libreadline8
   has_library libdnnl.so.2 libdnnl.so.3 || add_want libdnnl-dev
   [ -d /usr/share/datasets/fashion-mnist ] || add_want dataset-fashion-mnist

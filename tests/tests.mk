@@ -85,8 +85,10 @@ test-asan:
 CUDA_SRC  := $(wildcard kernels/cuda/*.cu)
 FIBER_O   := $(CUDA_SRC:kernels/cuda/%.cu=$(BUILD)/cuda-fiber/%.o) \
              $(patsubst tests/cuda/%.cc,$(BUILD)/cuda-fiber/%.o,$(wildcard tests/cuda/*.cc))
-FIBER_OPT := -x c++ -std=c++17 -g1 -O1 -D_GNU_SOURCE -Isrc -Ikernels -Ikernels/cuda -Itests/cuda \
-             -ffp-contract=off -fno-math-errno $(WARN) -MMD -MP $(if $(SAN),-fsanitize=address)
+# calls to the sanitizer instead of code in place: a third of the time to compile
+FIBER_SAN := $(if $(SAN),-fsanitize=address --param asan-instrumentation-with-call-threshold=0)
+FIBER_OPT := -x c++ -std=c++17 -g1 $(if $(SAN),-Og,-O1) -D_GNU_SOURCE -Isrc -Ikernels \
+             -Ikernels/cuda -Itests/cuda -ffp-contract=off -fno-math-errno $(WARN) -MMD -MP $(FIBER_SAN)
 TEST_CUDA := $(patsubst tests/cuda/%.c,$(BUILD)/tests/cuda/%,$(wildcard tests/cuda/cuda_*.c))
 
 $(BUILD)/cuda-fiber/%.o: kernels/cuda/%.cu
@@ -103,7 +105,7 @@ $(BUILD)/tests/cuda/%: $(BUILD)/tests/cuda/%.o $(BUILD)/tests/cuda/run.o $(FIBER
 	$(CXX) $(LDSAN) -rdynamic -o $@ $(filter %.o,$^) -Wl,--whole-archive $(BUILD)/libdl.a -Wl,--no-whole-archive $(LIBS)
 
 test-cuda:
-	@$(ASAN_MAKE) $(TEST_CUDA:$(BUILD)/%=build-asan/%)
+	@$(ASAN_MAKE) -j$(JOBS) $(TEST_CUDA:$(BUILD)/%=build-asan/%)
 	$(ASAN_ENV) FULL=$(FULL) $(PROVE) --exec '' $(TEST_CUDA:$(BUILD)/%=build-asan/%)
 	FULL=$(FULL) $(PROVE) tests/cuda/compile.t
 

@@ -326,15 +326,15 @@ inline void check_shape(dim3 grid, dim3 dim, size_t dynamic) {
   if (!good) stop("CUDA error: invalid configuration argument", "launch", nullptr);
 }
 
-template <class F> void launch(dim3 grid, dim3 dim, size_t dynamic, F fn) {
+inline void launch_all(dim3 grid, dim3 dim, size_t dynamic, void (*call)(void *), void *fn) {
   check_shape(grid, dim, dynamic);
   block &b = now;
   b.grid = grid;
   b.dim = dim;
   b.n = dim.x * dim.y * dim.z;
   b.dynamic = dynamic;
-  b.fn = &fn;
-  b.call = [](void *p) { (*static_cast<F *>(p))(); };
+  b.fn = fn;
+  b.call = call;
   launches++;
   std::vector<unsigned> at((size_t)grid.x * grid.y * grid.z);
   for (size_t i = 0; i < at.size(); i++) at[i] = (unsigned)i;
@@ -343,6 +343,10 @@ template <class F> void launch(dim3 grid, dim3 dim, size_t dynamic, F fn) {
     b.id = {i % grid.x, i / grid.x % grid.y, i / grid.x / grid.y};
     run_block();
   }
+}
+
+template <class F> inline void launch(dim3 grid, dim3 dim, size_t dynamic, F fn) {
+  launch_all(grid, dim, dynamic, [](void *p) { (*static_cast<F *>(p))(); }, &fn);
 }
 
 /* ---- atomics --------------------------------------------------------------------------------- */
