@@ -78,7 +78,7 @@ dlrepl.plot.hist(torch.randn(10000), {title="10,000 normal numbers"})]],
   },
   {
     notebook = true,
-    "A model opens to its layers and their parameters; an autograd graph is a drawing.",
+    "A model, opened. A tree of its layers and their parameters; and the autograd graph of a loss.",
     [[
 net = nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
 net

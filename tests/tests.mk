@@ -61,7 +61,8 @@ test-fuzz: $(BIN) $(BUILD)/tests/fuzz/wire
 	$(PROVE) --exec './$(BIN)' tests/fuzz/refuse.lua :: $(SAMPLES)
 	LUA_PATH='$(TEST_PATH)' $(PROVE) --exec './$(BIN) tests/fuzz/collect.lua' $(COLLECTED)
 
-COLLECTED := $(wildcard tests/lua/bind_*.lua tests/lua/rich_*.lua tests/lua/module_*.lua tests/lua/smoke.lua)
+COLLECTED := $(wildcard tests/lua/bind_*.lua tests/lua/rich_*.lua tests/lua/module_*.lua \
+               tests/lua/smoke.lua)
 
 ASAN_SKIP := ops_loop ops_grad ops_paths pw_% nn_%
 ASAN_C    := $(filter-out $(ASAN_SKIP:%=$(BUILD)/tests/c/%),$(TEST_BIN))

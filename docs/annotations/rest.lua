@@ -941,6 +941,11 @@ function Tensor:input(prompt, keywords) end
 ---@return any
 function dlrepl.display(value, keywords) end
 
+---empty the output of the notebook's cell that runs; with wait only when the next output comes. At a prompt nothing happens
+---@param wait? boolean
+---@param keywords? {wait?: boolean}
+function dlrepl.clear_output(wait, keywords) end
+
 ---the autograd graph behind a tensor, down to its leaves: text at the prompt, a drawing in a notebook; leaves are named from a model or {name=leaf, …}
 ---@param result any|table
 ---@param names? any|nil

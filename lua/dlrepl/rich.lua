@@ -138,7 +138,8 @@ local function maker_of(v)
   if type(mt) ~= "table" then return nil end
   if rawget(mt, "module_class") then return "module" end
   local name = rawget(mt, "__name")
-  return rawget(mt, "_rich") or type(name) == "string" and NAMED[name] or nil
+  local rich = rawget(mt, "_rich")
+  return type(rich) == "string" and rich or type(name) == "string" and NAMED[name] or nil
 end
 
 local function add_ours(out, v, notes)

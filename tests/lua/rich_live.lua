@@ -40,6 +40,15 @@ t.is(dlrepl.display(1, {display_id = "mine"}).display_id, "mine", "or the user's
 t.raises(function() dlrepl.display(1, {id = 1}) end,
          "TypeError: display() got an unexpected keyword argument 'id'…", "unknown options")
 
+local cleared = {}
+dlrepl.kernel.clear_output = function(wait) cleared[#cleared + 1] = wait end
+dlrepl.clear_output()
+dlrepl.clear_output(true)
+dlrepl.clear_output {wait = true}
+t.is(cleared, {false, true, true}, "clear_output, at once or with the next output")
+kernel(false)
+t.is(pcall(dlrepl.clear_output), true, "at the prompt nothing is cleared")
+
 -- ---- progress ------------------------------------------------------------------------------
 kernel(true)
 local sum = 0
