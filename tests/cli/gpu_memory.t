@@ -31,7 +31,7 @@ my $r = with({PYTORCH_CUDA_ALLOC_CONF => 'max_split_size=64'}, 'print(1)');
 like($r->{err}, qr/Unrecognized key 'max_split_size=64' in Accelerator allocator config/,
     'a text that makes no sense is an error');
 like($r->{err}, qr/a key and its value are joined by ':'/, 'with what is meant');
-like($r->{err}, qr/environment as PYTORCH_CUDA_ALLOC_CONF=max_split_size=64/, 'and where it stands');
+like($r->{err}, qr{environment as PYTORCH_CUDA_ALLOC_CONF=max_split_size=64}, 'where it stands');
 is(run({}, $DLREPL, '-e', 'print(1)')->{out}, "1\n", 'without a GPU nobody asks');
 
 done_testing();

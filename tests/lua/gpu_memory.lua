@@ -257,6 +257,16 @@ do
   cuda.reset_peak_memory_stats()
   adam:step()
   tap.is(cuda.max_memory_allocated() - base, 4 * params + 26112, "SGD's step with weight decay")
+  adam, model, opt, y = nil, nil, nil, nil
+  x = torch.ones(1000, 1000, {device = "cuda", requires_grad = true})
+  local before = cuda.memory_allocated()
+  out = F.dropout(x, 0.25)
+  tap.is(cuda.memory_allocated() - before, 4000256 + 1000448, "dropout keeps a byte an element")
+  out:sum():backward()
+  tap.close(x.grad:mean():item(), 1, 0.01, "its mask scales the gradient")
+  tap.ok((out:eq(0) | out:eq(out:max())):all():item(), "results are zero or scaled")
+  tap.ok(torch.equal(out, x.grad), "as are gradients")
+  out = nil
   dlrepl.exact_memory(false)
 end
 
