@@ -162,7 +162,7 @@ end
 M.size_text = size_text
 
 local function since(h)
-  if h.where then return (h.where:gsub("^stack traceback:%s*", ""):match("[^\n]*")) end
+  if h.where then return "made at " .. h.where:gsub("^stack traceback:%s*", ""):match("[^\n]*") end
   if h.lines_ago == 0 then return "made in this line or script" end
   return string.format("made %d line%s ago", h.lines_ago, h.lines_ago == 1 and "" or "s")
 end

@@ -4,6 +4,7 @@
  *
  * INVARIANT  Nothing is changed: `seen` bits are back at 0 afterwards. */
 #include "bind/bind.h"
+#include "tensor/devmem.h"
 #include "tensor/ledger.h"
 
 #include <stdlib.h>
@@ -19,6 +20,7 @@ typedef struct search {
   const dl_storage **kept; /* open addressing; NULL = free */
   size_t n_kept, cap_kept;
   int64_t bytes;
+  const dl_devmem *newest; /* of what is kept on a GPU: those know the line that made them */
   bool full;               /* no memory: what was counted is too little */
 } search;
 
@@ -68,6 +70,8 @@ static void keep(search *s, const dl_tensor *t) {
   s->kept[at] = st;
   s->n_kept++;
   s->bytes += (int64_t)st->nbytes;
+  const dl_devmem *m = dl_is_gpu(st->dev) && st->nbytes ? dl_devmem_of(st) : NULL;
+  if (m && m->where.source && (!s->newest || m->born > s->newest->born)) s->newest = m;
 }
 
 static void walk(search *s) {
@@ -104,8 +108,25 @@ static int64_t lines_ago(uint64_t seq) {
   return (int64_t)(n_lines - i);
 }
 
+/* "file:line" of the newest thing kept on a GPU, or what anomaly mode noted; nil for neither. */
+static void push_where(lua_State *L, const search *s, int line_slot) {
+  const char *noted = line_slot && dl_host.line ? dl_host.line(line_slot) : NULL;
+  if (noted) {
+    lua_pushstring(L, noted);
+    return;
+  }
+  if (!s->newest) {
+    lua_pushnil(L);
+    return;
+  }
+  const char *source = s->newest->where.source, *slash = strrchr(source, '/');
+  if (slash) source = slash + 1;
+  else if (*source == '@' || *source == '=') source++;
+  lua_pushfstring(L, "%s:%d", source, s->newest->where.line);
+}
+
 /* _held(list of tensors) -> nodes, bytes they keep saved, lines ago that the newest was made, where
- * (anomaly mode only) */
+ * (on a GPU and in anomaly mode) */
 static int l_held(lua_State *L) {
   search s = {0};
   uint64_t newest = 0;
@@ -132,9 +153,8 @@ static int l_held(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)s.n);
   lua_pushinteger(L, s.bytes);
   lua_pushinteger(L, newest ? lines_ago(newest) : 0);
-  const char *where = line && dl_host.line ? dl_host.line(line) : NULL;
-  if (where) lua_pushstring(L, where);
-  return where ? 4 : 3;
+  push_where(L, &s, line);
+  return 4;
 }
 
 void dl_held_open(lua_State *L, int dlrepl) {
