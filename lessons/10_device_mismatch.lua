@@ -5,7 +5,8 @@
 local function left_behind(kind, text, rec, case)
   if kind ~= "device_mismatch" then return nil end
   if rec:last("linear", "addmm") then return "labels_left" end
-  if rec.copies.h2d.count + rec.copies.d2h.count > case.own_copies then return "result_dropped" end
+  local c = rec.copies
+  if c.h2d.count + c.d2h.count + c.d2d.count > case.own_copies then return "result_dropped" end
   return "inputs_left"
 end
 
@@ -24,7 +25,7 @@ return lesson {
   goals = {T"Read a device error and name the tensor that is in the wrong place",
            T"Move a model and every batch to one device, once",
            T"Keep what a module makes for itself on the device of its input"},
-  world = {card = "t4"},
+  world = {card = "t4", devices = 2},
 
   steps = {
     {id = "why", kind = "text", body = T[[
@@ -64,8 +65,8 @@ run on `device`, and the model is to stay there.
 
 Try it here: loss_on(model, x, y, "cuda")]],
      instances = function(rng)
-       return rng:set {device = {"cuda:0", "cpu", "cuda:0", "cuda:0"},
-                       model_on = {"cpu", "cuda:0", "cuda:0", "cpu"},
+       return rng:set {device = {"cuda:0", "cpu", "cuda:1", "cuda:0"},
+                       model_on = {"cpu", "cuda:0", "cuda:0", "cuda:0"},
                        x_on = {"cpu", "cuda:0", "cpu", "cpu"},
                        y_on = {"cpu", "cpu", "cpu", "cpu"},
                        rows = rng:odd(7, 31), inputs = rng:odd(3, 17), classes = rng:ints(3, 9)}
@@ -76,7 +77,7 @@ Try it here: loss_on(model, x, y, "cuda")]],
        p.want = F.cross_entropy(net(x), y):detach()
        w.model, w.x, w.y = net:to(p.model_on), x:to(p.x_on), y:to(p.y_on)
        p.own_copies = p.model_on ~= p.device and 2 or 0 -- those that moving the model makes
-       p.most = p.device == "cpu" and 0 or p.own_copies + 2
+       p.most = p.device == "cpu" and 0 or p.model_on == "cpu" and 4 or 2 -- from the host
      end,
      drive = function(w, p) return w.loss_on(w.model, w.x, w.y, p.device) end,
      errors = left_behind,

@@ -131,7 +131,7 @@ test-jupyter: $(BIN)
 
 # Lessons are played, and tested as code is: see tests/lessons.
 test-lessons: $(BIN)
-	FULL=$(FULL) $(PROVE) tests/lessons
+	FULL=$(FULL) $(PROVE) -j$(JOBS) tests/lessons
 
 TEST_SETS += test-clang test-fuzz test-asan test-lessons $(if $(TEST_JUPYTER),test-jupyter)
 

@@ -1037,6 +1037,15 @@ function np.save(file, arr, keywords) end
 ---@return any
 function np.load(file, keywords) end
 
+---where tensors are made that name no device; None: the CPU
+---@param device? torch.device|string|nil
+---@param keywords? {device?: torch.device|string|nil}
+function torch.set_default_device(device, keywords) end
+
+---where tensors are made that name no device
+---@return torch.device
+function torch.get_default_device() end
+
 torch.cuda = {}
 ---is there a GPU to compute on?
 ---@return boolean

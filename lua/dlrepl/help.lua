@@ -31,6 +31,7 @@ local guide = {
   {'help("nn")   help("optim")   help("Tensor")', "what there is"},
   {"Tab", "names, methods, keyword arguments, files"},
   {"dlrepl.doctor()", "what this machine has and what is missing"},
+  {":lesson   dlrepl learn", "lessons that grade what your program did"},
   {"Where things are"},
   {"torch   F   nn   optim", "tensors, functions, layers, optimizers"},
   {"Dataset   DataLoader   torchvision", "data"},

@@ -295,6 +295,8 @@ static size_t add_command(lua_State *L, int into, const char *text, size_t curso
   *start = 0;
   while (word < cursor && (text[word] == '_' || isalpha((unsigned char)text[word]))) word++;
   if (word == cursor) return add_commands(L, into, *text == ':' ? ":" : "%"), 0;
+  const char *below = memchr(text, '\n', cursor); /* a cell: the lines below a command are code */
+  if (below) return (size_t)(below + 1 - text);
   dl_magic_arg arg = argument_of(text + 1, word - 1);
   if (arg == DL_MAGIC_CODE) return word;
   for (*start = cursor; *start > word + 1 && !isspace((unsigned char)text[*start - 1]);) --*start;

@@ -144,7 +144,8 @@ sub changed {
 fresh();
 learn(steps('guess', 'do'));
 my $other = learn(":review\n", lesson => changed(qr/of any length/, 'of any size'));
-has_text($other, qr/do task: passed \(changed since you did it\)/, 'a step that was edited is told');
+has_text($other, qr/do task: passed \(changed since you did it\)/,
+    'a step that was edited is told');
 has_text($other, qr/guess predict: passed\n/, '... the others are not');
 has_text($other, qr/Step 5 of 11/, '... and nothing is lost');
 fresh();

@@ -61,7 +61,7 @@ function ops.open(req)
   sandbox.prepare()
   env, printed = sandbox.new()
   warm_up()
-  world.set(lesson.world)
+  world.set(lesson.world, true)
   judge.globals(env)
   replay(req.replay or {})
   return {ready = true}

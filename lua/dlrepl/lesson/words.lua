@@ -72,10 +72,10 @@ function M.case(v)
 end
 
 local ways = {
-  task = "Type your lines, then :check.   :hint   :skip",
-  fix = "Type the lines that change it (or :watch FILE), then :check.   :hint   :skip",
-  predict = ":answer YOUR GUESS   (the code runs afterwards)",
-  explain = ":answer YOUR WORDS   (a sentence or three)   :skip",
+  task = "Type your lines, then :check. Stuck? :hint, or :skip to go on.",
+  fix = "Type the lines that change it (or :watch FILE), then :check. Stuck? :hint, or :skip.",
+  predict = ":answer YOUR GUESS, then the code runs.",
+  explain = ":answer YOUR WORDS (a sentence or three), or :skip.",
 }
 local quiz_ways = {
   one = ":answer LETTER", many = ":answer LETTERS, as in :answer a c",
@@ -86,7 +86,7 @@ local quiz_ways = {
 -- How to answer this step, in one line.
 function M.way(step)
   if step.kind == "quiz" then
-    return quiz_ways[step.type] .. (step.unit and " " .. step.unit or "") .. "   :skip"
+    return quiz_ways[step.type] .. (step.unit and " " .. step.unit or "") .. ", or :skip."
   end
   return ways[step.kind] or ":next"
 end

@@ -23,12 +23,13 @@ local current, total -- what set has made, in one text; the bytes of it
 
 local function memory() return torch.cuda.get_device_properties(0).total_memory end
 
--- set(world): the world is there. True when that took a simulated GPU away with tensors on it.
-function M.set(world)
+-- set(world, simulated): the world is there; simulated: never on a real GPU (a judge forks). True
+-- when that took a simulated GPU away with tensors on it.
+function M.set(world, simulated)
   if not world or not world.card then return false end
   local bytes = world.vram and M.bytes(world.vram)
   local there = torch.cuda.is_available()
-  if there and not dlrepl.is_simulated() then
+  if there and not simulated and not dlrepl.is_simulated() then
     if bytes then limit(bytes) end
     return false
   end
