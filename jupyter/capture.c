@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +40,7 @@ static struct {
 } now = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static int pipe_[STREAMS] = {-1, -1}, log_fd = 2, wake = -1;
-static volatile bool closing, open_;
+static atomic_bool closing, open_;
 static pthread_t thread;
 
 static int64_t now_ms(void) {

@@ -95,6 +95,23 @@ local function images()
     .. "sudo apt install dataset-fashion-mnist; elsewhere see README.md"
 end
 
+-- Where `dlrepl kernel install` puts the kernel, and where a distribution would.
+local function notebooks()
+  local home, data = os.getenv("HOME"), os.getenv("XDG_DATA_HOME")
+  local user = os.getenv("JUPYTER_DATA_DIR") or data and data ~= "" and data .. "/jupyter"
+    or home and home .. "/.local/share/jupyter"
+  local active = os.getenv("VIRTUAL_ENV") or os.getenv("CONDA_PREFIX")
+  for _, place in ipairs {user or "", active and active .. "/share/jupyter" or "",
+                          "/usr/local/share/jupyter", "/usr/share/jupyter"} do
+    local folder = place .. "/kernels/dlrepl"
+    if place ~= "" and exists(folder .. "/kernel.json") then
+      return "ok", "Jupyter finds the kernel in " .. folder
+    end
+  end
+  return "--", "Jupyter does not know the kernel yet: `dlrepl kernel install` tells it, `make "
+    .. "notebook` opens JupyterLab too"
+end
+
 local function gpu(f)
   if dlrepl.is_simulated() then
     local cuda = require("torch").cuda
@@ -123,7 +140,7 @@ end
 local rows = {
   {"processor", processor}, {"threads", threads}, {"memory", memory}, {"oneDNN", onednn},
   {"GPU", gpu}, {"Lua", lua_words}, {"Readline", readline}, {"terminal", terminal},
-  {"images", images}, {"files", tree},
+  {"images", images}, {"notebooks", notebooks}, {"files", tree},
 }
 
 -- doctor(): prints one line a subject; returns nothing.

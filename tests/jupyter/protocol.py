@@ -455,6 +455,8 @@ def files():
     tap.same(sorted(os.listdir(folder)), ["kernel.json", "logo-32x32.png", "logo-64x64.png",
                                           "logo-svg.svg"], "with its pictures")
     tap.has(spec("list").stdout, folder, "list tells where")
+    doctor = subprocess.run([DLREPL, "doctor"], capture_output=True, text=True, env=env).stdout
+    tap.has("".join(doctor.split()), folder, "so does dlrepl doctor")
     tap.same((spec("uninstall").returncode, os.path.exists(folder)), (0, False),
              "uninstall removes it")
     tap.same(spec("uninstall").returncode, 1, "once")
