@@ -51,7 +51,15 @@ static dl_status no_driver(int code) {
                  "your version of the CUDA driver.");
 }
 
+/* What the kernel that failed said itself, where the driver knows. */
+static void kernel_words(int code) {
+  for (int d = 0; dl_gpu && dl_gpu->why && d < dl_gpu_count(); d++)
+    if (dl_gpu->error(d) == code && dl_gpu->why(d)[0])
+      dl_note("the kernel on device %d said: %s", d, dl_gpu->why(d));
+}
+
 static void notes_of(int code) {
+  kernel_words(code);
   if (code == DL_CU_ORDINAL)
     dl_note("there %s %d device%s here: %s:0%s", dl_gpu_count() == 1 ? "is" : "are",
             dl_gpu_count(), dl_gpu_count() == 1 ? "" : "s", dl_gpu_type == DL_MPS ? "mps" : "cuda",

@@ -52,7 +52,7 @@ static int l_limit(lua_State *L) {
   lua_Integer n = luaL_checkinteger(L, 1), bytes = luaL_checkinteger(L, 2);
   snprintf(phase, PHASE, "%s", luaL_optstring(L, 3, ""));
   if (!machine) machine = dl_mem.cap_bytes;
-  int64_t cap = dl_mem.live_bytes + bytes;
+  int64_t cap = dl_mem.live_bytes + dl_mem.lent_bytes + bytes;
   dl_mem.cap_bytes = bytes > 0 && cap < machine ? cap : machine;
   budget = n;
   lua_sethook(L, n > 0 ? on_count : NULL, n > 0 ? LUA_MASKCOUNT : 0, COUNT);
