@@ -5,6 +5,7 @@
  *
  * MUST NOT know tensors. */
 #include "gemm.h"
+#include "once/onednn.h"
 
 /* An operand as a batch of matrices: size and stride of (batch, rows, columns). */
 typedef struct mats { const dl_view *v; int64_t size[3], stride[3]; } mats;
@@ -45,8 +46,45 @@ static dl_status in_dtype(mats *m, dl_dtype w, const void **data, void **mem, si
   return DL_OK;
 }
 
+/* ---- bfloat16 where the CPU multiplies it --------------------------------------------------- */
+typedef struct rounding { dl_bf16 *to; const float *from; float alpha, beta; } rounding;
+
+static void round_once(void *ctx, int64_t lo, int64_t hi) {
+  const rounding *r = ctx;
+  for (int64_t i = lo; i < hi; i++) {
+    float v = r->alpha * r->from[i];
+    if (r->beta != 0) v += r->beta * dl_bf16_to_f32(r->to[i]);
+    r->to[i] = dl_bf16_from_f32(v);
+  }
+}
+
+/* false: nothing was done. */
+static bool product_bf16(const mats *x, const mats *y, const dl_view *out, double alpha,
+                         double beta) {
+  int64_t batch = x->size[0], m = x->size[1], k = x->size[2], n = y->size[2];
+  bool both = x->v->dtype == DL_BF16 && y->v->dtype == DL_BF16 && out->dtype == DL_BF16;
+  if (!both || m * n * k < DL_ONEDNN_MIN_WORK) return false;
+  int64_t sa[3] = {x->stride[0], x->stride[1], x->stride[2]};
+  int64_t sb[3] = {y->stride[0], y->stride[1], y->stride[2]}, sc[3] = {m * n, n, 1};
+  if (batch == 1) sa[0] = m * k, sb[0] = k * n; /* a batch of one has no stride to speak of */
+  size_t nbytes = (size_t)out->numel * sizeof(float);
+  void *sums;
+  if (!dl_onednn_has_bf16()) return false;
+  if (dl_scratch(nbytes, &sums) != DL_OK) {
+    dl_err_clear();
+    return false;
+  }
+  bool done = dl_onednn_bmm_bf16(batch, m, n, k, (const dl_bf16 *)x->v->data, sa,
+                                 (const dl_bf16 *)y->v->data, sb, sums, sc);
+  rounding r = {(dl_bf16 *)out->data, sums, (float)alpha, (float)beta};
+  if (done) done = dl_parallel(out->numel, 65536, round_once, &r) == DL_OK;
+  dl_scratch_free(sums, nbytes);
+  return done;
+}
+
 /* out (b,m,n; dense) = beta * out + alpha * x @ y */
 static dl_status product(mats x, mats y, const dl_view *out, double alpha, double beta) {
+  if (product_bf16(&x, &y, out, alpha, beta)) return dl_poll();
   dl_dtype w = work_dtype(out->dtype);
   void *xm = NULL, *ym = NULL, *om = NULL;
   size_t xn = 0, yn = 0, on = (size_t)out->numel * dl_dtype_size(w);

@@ -21,6 +21,13 @@ bool dl_onednn_bmm(int64_t batch, int64_t m, int64_t n, int64_t k, const float *
                    const int64_t sa[3], const float *b, const int64_t sb[3], float *c,
                    const int64_t sc[3]);
 
+/* The same for bfloat16 factors, summed in float32; false where no instruction of this CPU
+ * multiplies bfloat16 faster than float32. */
+bool dl_onednn_bmm_bf16(int64_t batch, int64_t m, int64_t n, int64_t k, const dl_bf16 *a,
+                        const int64_t sa[3], const dl_bf16 *b, const int64_t sb[3], float *c,
+                        const int64_t sc[3]);
+bool dl_onednn_has_bf16(void);
+
 /* A convolution of (n, ic, ih, iw) by (oc, ic/groups, kh, kw) into (n, oc, oh, ow), all dense. */
 typedef struct dl_conv {
   int64_t n, ic, ih, iw, oc, oh, ow, kh, kw, groups;
