@@ -71,6 +71,10 @@ do
                          "0 +Linear", "no graph is held", "op by op"} do
     tap.like(text, word, "the text tells " .. word)
   end
+  local rich = require("dlrepl.rich").bundle(r)
+  tap.like(rich["text/html"], "<table>.*<th[^>]*>parameter</th>.*<svg",
+    "a notebook gets tables and the timeline as a plot")
+  tap.is(rich["text/plain"], text, "beside the text")
   local failed = dlrepl.report(function() error("oops", 0) end)
   tap.like(tostring(failed), "it failed: oops", "a function that fails is reported")
   tap.raises(function() dlrepl.report(5) end,
