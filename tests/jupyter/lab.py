@@ -66,6 +66,8 @@ class Server:
              "--LabApp.news_url=", "--LabApp.check_for_updates_class="
              "jupyterlab.NeverCheckForUpdate", "--LabApp.extension_manager=readonly"],
             stdout=self.log, stderr=subprocess.STDOUT)
+
+    def wait(self):
         until(self.answers, "a JupyterLab that answers")
 
     def answers(self):
@@ -288,6 +290,7 @@ def main():
     try:
         page = browser(chromium, driver)
         try:
+            server.wait() # the browser started meanwhile
             lab = Lab(page, server)
             tap.ok(True, "JupyterLab opens the tour")
             for part in (runs_the_tour, shows_it, opens_the_tree, looks_right, completes,

@@ -20,17 +20,15 @@ end
 -- "  a\n  b" -> "a\nb": notes are indented under their error.
 local function outdent(text) return (("\n" .. text):gsub("\n  ", "\n"):sub(2)) end
 
--- notes(text): the lines below the first of an error's text as a bundle of their own; nil where
--- there are none. text: what tostring gives, or the kernel's report of it.
+-- notes(text): the lines below the first of an error's text as a bundle of their own, folded where
+-- there are several; nil where there are none. text: what tostring gives, or the kernel's report of it.
 function M.notes(text)
   local rest = text:match("^[^\n]*\n(.+)$")
   if not rest then return nil end
   rest = outdent(rest)
   local n = select(2, rest:gsub("[^\n]+", ""))
-  return {["text/plain"] = rest,
-          ["text/html"] = '<div class="dlrepl-notes">'
-            .. fold(html.counted(n, "note") .. ": which operand is which, what to try", rest)
-            .. "</div>"}
+  local body = n == 1 and pre(rest) or fold(html.counted(n, "note"), rest)
+  return {["text/plain"] = rest, ["text/html"] = '<div class="dlrepl-notes">' .. body .. "</div>"}
 end
 
 -- A caught error as a value.

@@ -7,6 +7,7 @@
 
 local core = require "dlrepl.core"
 local json = require "dlrepl.json"
+local ranks = require "dlrepl.plot.ranks"
 
 local torch = core.torch
 local M = {}
@@ -105,21 +106,39 @@ function SPECS.hist(plot)
     x = axis("lo", {bin = {binned = true}}), x2 = {field = "hi"}, y = axis("count")}}
 end
 
+-- What values of a plot with a unit are divided by, and the axis' title: 0.02 "s" -> 1e-3, "ms"
+local function scale_of(lists, unit)
+  local most = 0
+  for _, list in ipairs(lists) do
+    for _, v in ipairs(list) do
+      if finite(v) then most = math.max(most, math.abs(v)) end
+    end
+  end
+  local divide, word = ranks.scale(most, unit)
+  return divide, word ~= "" and word:sub(2) or core.None
+end
+
 function SPECS.bars(plot)
-  local values = {}
-  for i, name in ipairs(plot.names) do values[i] = {name = name, value = value(plot.values[i])} end
+  local values, divide, title = {}, scale_of({plot.values}, plot.unit)
+  for i, name in ipairs(plot.names) do
+    values[i] = {name = name, value = value(plot.values[i] / divide)}
+  end
   return {
     mark = {type = "bar", tooltip = true}, data = {values = values}, height = {step = 20},
-    encoding = {x = axis("value", {title = plot.unit, axis = {format = "~s"}}),
+    encoding = {x = axis("value", {title = title}),
                 y = {field = "name", type = "nominal", sort = core.None, title = core.None}},
   }
 end
 
 -- Areas on top of each other; the sum needs no line of its own.
 function SPECS.stack(plot)
+  local divide, title = scale_of({plot.series[1].y}, plot.unit)
   local parts = {series = table.move(plot.series, 2, #plot.series, 1, {})}
   local spec = series_spec(parts, "area")
-  spec.encoding.y = axis("y", {stack = "zero", title = plot.unit, axis = {format = "~s"}})
+  for _, point in ipairs(spec.data.values) do
+    if point.y ~= core.None then point.y = value(point.y / divide) end
+  end
+  spec.encoding.y = axis("y", {stack = "zero", title = title})
   return spec
 end
 
@@ -132,7 +151,10 @@ function SPECS.image(plot)
   local side = math.max(SMALLEST, math.min(LARGEST, HEIGHT // h, WIDTH // w))
   local scale = {scheme = "viridis"}
   if plot.range then scale.domain, scale.clamp = {plot.range[1], plot.range[2]}, true end
-  local function place(field) return {field = field, type = "ordinal", title = core.None} end
+  local function place(field)
+    return {field = field, type = "ordinal", title = core.None,
+            axis = {labelOverlap = "greedy", labelAngle = 0}}
+  end
   return {
     mark = {type = "rect", tooltip = true}, width = w * side, height = h * side,
     data = {values = values},
