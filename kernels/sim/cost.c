@@ -46,9 +46,23 @@ static double view_bytes(const dl_view *v) {
   return v->numel ? n : 0;
 }
 
+/* Reads and writes of a parameter's size in one step of an optimizer, as PyTorch's foreach kernels
+ * make them: one kernel a line of the formula, over all parameters. Momentum: in[2] is there. */
+#define ADAM_PASSES 18
+#define SGD_PASSES 3
+#define MOMENTUM_PASSES 8
+
+static double optimizer_passes(const dl_kcall *k) {
+  if (k->op == DL_OP_adam_step) return ADAM_PASSES;
+  if (k->op != DL_OP_sgd_step) return 0;
+  return k->nin > 2 && k->in[2].dtype != DL_NODTYPE ? MOMENTUM_PASSES : SGD_PASSES;
+}
+
 static double call_bytes(const dl_kcall *k) {
   double out = 0, in = 0;
   bool picks = rows[k->op].cost == COST_COPY;
+  double passes = optimizer_passes(k);
+  if (passes > 0) return passes * view_bytes(&k->out[0]);
   for (int i = 0; i < k->nout; i++) out += view_bytes(&k->out[i]);
   for (int i = 0; i < k->nin; i++) {
     double b = view_bytes(&k->in[i]);

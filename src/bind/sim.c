@@ -3,7 +3,7 @@
  * For lua/dlrepl/sim.lua, which reads the user's words; here are plain tables. dlrepl.debug.sim is
  * for tests and lessons.
  *
- * INVARIANT  A simulation that cannot open leaves what was open before, unless that had to be shut.
+ * INVARIANT  Cards that make no sense leave what was open before as it is.
  * MUST NOT   decide what a card is. */
 #include "bind/bind.h"
 #include "mem/gpu.h"
@@ -13,12 +13,13 @@
 #include <math.h>
 #include <string.h>
 
-static dl_card *own[DL_GPU_MAX]; /* cards made for the simulation that runs */
-static int nown;
+typedef struct cards { dl_card *c[DL_GPU_MAX]; int n; } cards;
+static cards own;                /* made for the simulation that runs */
+static cards fresh;              /* for the one that is being read */
 static const dl_driver *real;    /* the driver that a simulation stands before */
 
-static void free_cards(void) {
-  while (nown) dl_card_free(own[--nown]);
+static void free_cards(cards *s) {
+  while (s->n) dl_card_free(s->c[--s->n]);
 }
 
 /* ---- reading ---- */
@@ -56,7 +57,7 @@ static dl_status made_card(lua_State *L, int tbl, const dl_card **out) {
   dl_card *c;
   if (base && !from) return no_card(base);
   DL_TRY(dl_card_copy(from, text_at(L, tbl, "name"), text_at(L, tbl, "title"), &c));
-  own[nown++] = c;
+  fresh.c[fresh.n++] = c;
   *out = c;
   lua_getfield(L, tbl, "figures");
   int figures = lua_gettop(L);
@@ -90,6 +91,7 @@ static dl_status read_cards(lua_State *L, dl_sim_options *o) {
       *c = dl_card_find(lua_tostring(L, -1));
       if (!*c) return no_card(lua_tostring(L, -1));
     }
+    DL_TRY(dl_card_lint(*c));
     lua_pop(L, 1);
   }
   lua_settop(L, 1);
@@ -127,7 +129,7 @@ static void shut(void) {
   if (simulated) dl_sim_close();
   dl_default_device = DL_DEV_CPU;
   dl_mode &= ~(unsigned)DL_MODE_DRY;
-  free_cards();
+  free_cards(&own);
 }
 
 static int l_open(lua_State *L) {
@@ -142,9 +144,15 @@ static int l_open(lua_State *L) {
   o.compute = lua_isnil(L, -1) || lua_toboolean(L, -1);
   lua_getfield(L, 1, "mps");
   bool mps = lua_toboolean(L, -1);
-  shut();
   dl_status st = read_cards(L, &o);
-  if (st == DL_OK) st = dl_sim_open(&o, &drv);
+  if (st != DL_OK) {
+    free_cards(&fresh);
+    return dl_raise(L, st);
+  }
+  shut();
+  own = fresh;
+  fresh.n = 0;
+  st = dl_sim_open(&o, &drv);
   if (st == DL_OK) {
     st = dl_gpu_open(drv, mps ? DL_MPS : DL_CUDA);
     if (st != DL_OK) dl_sim_close();
@@ -153,7 +161,7 @@ static int l_open(lua_State *L) {
     if (!o.compute) dl_mode |= DL_MODE_DRY;
     return 0;
   }
-  free_cards();
+  free_cards(&own);
   return dl_raise(L, st);
 }
 

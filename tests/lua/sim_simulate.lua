@@ -67,6 +67,11 @@ refused({card = {name = "mine", fields = {bandwidth = 100}}}, "ValueError: card 
 refused({card = 42}, "TypeError: simulate(): argument 'card' must be…", "a number for a card")
 refused({file = "/nonexistent.json"}, "OSError: /nonexistent.json…", "a file that is not there")
 
+dlrepl.simulate "t4"
+pcall(dlrepl.simulate, {card = {base = "t4", fields = {bandwidth = -3}}})
+tap.is(cuda.get_device_name(), "Tesla T4 [SIMULATED]", "a card that makes no sense changes nothing")
+dlrepl.simulate(false)
+
 -- ---- a card of one's own ------------------------------------------------------------------------
 local path = os.tmpname()
 local function write(text)
