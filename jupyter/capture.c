@@ -172,6 +172,7 @@ static int redirect(int fd) {
 
 bool dl_capture_open(void) {
   fflush(NULL);
+  setvbuf(stdout, NULL, _IONBF, 0); /* C++ keeps this one: what it writes is in the pipe at once */
   log_fd = fcntl(2, F_DUPFD_CLOEXEC, 3);
   wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   FILE *out = stream_to(write_out), *err = stream_to(write_err);

@@ -21,6 +21,8 @@
 
 #include "zmqlib.h"
 
+enum { PATIENCE_MS = 500 }; /* without a byte that leaves */
+
 static struct {
   pthread_mutex_t lock;
   dl_packet *first, **last;
@@ -28,6 +30,7 @@ static struct {
 } queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .last = &queue.first};
 static atomic_size_t pending;
 static atomic_uint lost;      /* packets left out since the last word on it */
+static atomic_bool stuck;     /* nobody reads: do not wait again until there is room */
 static int wake = -1;
 static void *socket_;
 static pthread_t thread;
@@ -63,9 +66,36 @@ static void tell_loss(void) {
   if (dl_packet_sign(p)) queue_packet(p);
 }
 
+static void sleep_ms(void) {
+  struct timespec t = {.tv_nsec = 1000000};
+  nanosleep(&t, NULL);
+}
+
+static bool has_room(size_t n) {
+  size_t now = atomic_load(&pending);
+  return !now || now + n <= DL_IOPUB_BACKLOG;
+}
+
+/* Wait while clients read; false if they have stopped. */
+static bool wait_for_room(size_t n) {
+  size_t least = atomic_load(&pending);
+  for (int idle = 0; !has_room(n); idle++) {
+    if (idle >= PATIENCE_MS) atomic_store(&stuck, true);
+    if (atomic_load(&stuck)) return false;
+    sleep_ms();
+    size_t now = atomic_load(&pending);
+    if (now < least) {
+      least = now;
+      idle = 0;
+    }
+  }
+  atomic_store(&stuck, false);
+  return true;
+}
+
 void dl_iopub_push(dl_packet *p, dl_weight w) {
   if (!p) return;
-  bool full = atomic_load(&pending) + p->text.n > DL_IOPUB_BACKLOG;
+  bool full = w == DL_MAY ? !wait_for_room(p->text.n) : !has_room(p->text.n);
   if (w == DL_MAY && full) {
     dl_packet_free(p);
     atomic_fetch_add(&lost, 1);
@@ -84,10 +114,7 @@ void dl_iopub_status(const char *state, dl_slice parent) {
 }
 
 void dl_iopub_drain(int ms) {
-  for (; atomic_load(&pending) && ms > 0; ms--) {
-    struct timespec t = {.tv_nsec = 1000000};
-    nanosleep(&t, NULL);
-  }
+  for (; atomic_load(&pending) && ms > 0; ms--) sleep_ms();
 }
 
 /* ---- the thread ---------------------------------------------------------------------------- */

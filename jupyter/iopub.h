@@ -4,7 +4,8 @@
  * which they were pushed, whoever pushed them.
  *
  * INVARIANT  What waits (here and in libzmq for clients that read slowly) is counted; above
- *            DL_IOPUB_BACKLOG output is left out and the loss is told, status messages are not.
+ *            DL_IOPUB_BACKLOG whoever has output waits while clients read on; where they do not,
+ *            output is left out and the loss is told. Status messages are never left out.
  * MUST NOT   know Lua. */
 #ifndef DL_JUPYTER_IOPUB_H
 #define DL_JUPYTER_IOPUB_H

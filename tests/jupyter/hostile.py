@@ -112,12 +112,12 @@ def dropped():
 
 def answered():
     """Signed, but not as it should be: busy, an answer where there is one, idle."""
-    def reply(content, kind="execute_request", raw=None, **more):
+    def reply(content, kind="execute_request", raw=None, seconds=5, **more):
         p = parts(kind, content, **more)
         if raw is not None:
             p[3] = raw
         r = Raw().send(b"<IDS|MSG>", sign(p), *p)
-        got = r.get()
+        got = r.get(seconds)
         r.close()
         return got or {}
     for name, raw in (("no JSON", b"{"), ("a list", b"[]"), ("null", b"null"), ("empty", b""),
@@ -146,7 +146,7 @@ def answered():
     r = Raw().send(b"a", b"", b"\xff", *frames("kernel_info_request", {}))
     tap.same((r.get() or {}).get("status"), "ok", "there may be several")
     r.close()
-    k = reply({}, "nonsense\n\"\\_request")
+    k = reply({}, "nonsense\n\"\\_request", seconds=0.2)
     tap.same(k, {}, "an unknown type has no reply")
     r = Raw().send(*frames("kernel_info_request", {}, version="9.9", extra=[1], date=7))
     tap.same((r.get() or {}).get("status"), "ok", "a header may be of another version")
