@@ -15,7 +15,7 @@ M.None = None
 M.ops = dlrepl.ops
 M.warn = dlrepl.warn       -- warn(text, category)
 M.read_idx = dlrepl._read_idx
-M.record_step = dlrepl._record_step   -- to the run record: 1 a step begins, 0 it ends, -1 skipped
+M.record_step = dlrepl._record_step   -- to the run record: (1, optimizer), 0 it ends, -1 skipped
 M.record_scale = dlrepl._record_scale -- to the run record: the gradient scaler's scale
 -- autocast_as(how, f, …): f(…) as autocast runs an op of the "fp32" or the "promote" list
 M.autocast_as = dlrepl._autocast_as

@@ -168,6 +168,9 @@ static void put_memory(lua_State *L, const dl_record *r) {
     put_int(L, "now", total(dl_ledger[s]));
     put_int(L, "peak", m->peak);
     put_int(L, "ooms", m->ooms);
+    put_int(L, "reserved", m->reserved);
+    put_int(L, "reserved_peak", m->reserved_peak);
+    put_int(L, "capacity", m->capacity);
     put_roles(L, "start_by_role", m->start);
     put_roles(L, "now_by_role", dl_ledger[s]);
     put_roles(L, "at_peak", m->at_peak);
@@ -221,21 +224,52 @@ static void push_param(lua_State *L, const dl_rec_param *p) {
   put_num(L, "grad_norm", p->grad_norm);
 }
 
-static void put_params(lua_State *L, const dl_record *r) {
+static void put_params(lua_State *L, const dl_record *r, bool buffers, const char *key) {
   lua_createtable(L, (int)r->nparam, 0);
+  lua_Integer n = 0;
   for (int64_t i = 0; i < r->nparam; i++) {
+    if (r->param[i].buffer != buffers) continue;
     push_param(L, &r->param[i]);
-    lua_rawseti(L, -2, i + 1);
+    lua_rawseti(L, -2, ++n);
   }
-  lua_setfield(L, -2, "params");
+  lua_setfield(L, -2, key);
+}
+
+/* lr[step] = the groups' learning rates at that step */
+static void put_rates(lua_State *L, const dl_record *r) {
+  lua_createtable(L, (int)r->steps, 0);
+  for (int64_t i = 0; i < r->nlr; i++) {
+    if (lua_rawgeti(L, -1, r->lr[i].step) != LUA_TTABLE) {
+      lua_pop(L, 1);
+      lua_newtable(L);
+      lua_pushvalue(L, -1);
+      lua_rawseti(L, -3, r->lr[i].step);
+    }
+    lua_pushnumber(L, r->lr[i].lr);
+    lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+    lua_pop(L, 1);
+  }
+  lua_setfield(L, -2, "lr");
+}
+
+static void put_times(lua_State *L, const char *key, const dl_record *r, bool of_clock) {
+  static const char *const stage[] = {"forward", "backward", "optimizer", "copy"};
+  lua_createtable(L, 0, DL_REC_STAGES + 2);
+  for (int i = 0; i < DL_REC_STAGES; i++)
+    put_num(L, stage[i], of_clock ? 1e-6 * r->virtual_us[i] : 1e-9 * (double)r->ns[i]);
+  if (of_clock) {
+    put_num(L, "elapsed", 1e-6 * r->elapsed_us);
+    put_num(L, "busy", 1e-6 * r->busy_us);
+  }
+  lua_setfield(L, -2, key);
 }
 
 static void put_training(lua_State *L, const dl_record *r) {
-  static const char *const stage[] = {"forward", "backward", "optimizer", "copy"};
-  lua_createtable(L, 0, 3);
+  lua_createtable(L, 0, 4);
   put_int(L, "taken", r->steps);
   put_int(L, "skipped", r->skipped);
   put_int(L, "updates", r->updates);
+  put_rates(L, r);
   lua_setfield(L, -2, "optimizer");
   lua_createtable(L, (int)r->nscale, 0);
   for (int64_t i = 0; i < r->nscale; i++) {
@@ -243,9 +277,8 @@ static void put_training(lua_State *L, const dl_record *r) {
     lua_rawseti(L, -2, i + 1);
   }
   lua_setfield(L, -2, "scales");
-  lua_createtable(L, 0, DL_REC_STAGES);
-  for (int i = 0; i < DL_REC_STAGES; i++) put_num(L, stage[i], 1e-9 * (double)r->ns[i]);
-  lua_setfield(L, -2, "seconds");
+  put_times(L, "seconds", r, false);
+  put_times(L, "virtual_seconds", r, true);
   lua_createtable(L, (int)r->nmodule, 0);
   for (int64_t i = 0; i < r->nmodule; i++) {
     lua_createtable(L, 0, 3);
@@ -280,7 +313,8 @@ static void push_record(lua_State *L, const dl_record *r) {
   put_copies(L, r);
   put_graph(L, r);
   put_training(L, r);
-  put_params(L, r);
+  put_params(L, r, false, "params");
+  put_params(L, r, true, "buffers");
   put_timeline(L, r);
 }
 
@@ -313,23 +347,31 @@ static void name_modules(lua_State *L) {
   lua_setfield(L, LUA_REGISTRYINDEX, "dl.record_names");
 }
 
+/* What model:method() names, the model being at 1. */
+static void watch_named(lua_State *L, const char *method, bool buffers) {
+  lua_getfield(L, 1, method);
+  lua_pushvalue(L, 1);
+  lua_call(L, 1, 1);
+  int list = lua_gettop(L), n = (int)lua_rawlen(L, list);
+  for (int i = 1; i <= n; i++) {
+    lua_rawgeti(L, list, i);
+    lua_rawgeti(L, -1, 1);
+    lua_rawgeti(L, -2, 2);
+    dl_tensor *t = dl_get_tensor(L, -1);
+    if (t) watch_one(L, lua_tostring(L, -2) ? lua_tostring(L, -2) : "");
+    if (t && buffers) dl_record_watch_buffer(t);
+    lua_settop(L, list);
+  }
+}
+
 /* watch: a module (its named parameters), or a table of tensors */
 static int read_watch(lua_State *L) {
   char name[32];
   if (luaL_getmetafield(L, 1, "module_class") != LUA_TNIL) {
     lua_settop(L, 1);
     name_modules(L);
-    lua_getfield(L, 1, "named_parameters");
-    lua_pushvalue(L, 1);
-    lua_call(L, 1, 1);
-    int list = lua_gettop(L), n = (int)lua_rawlen(L, list);
-    for (int i = 1; i <= n; i++) {
-      lua_rawgeti(L, list, i);
-      lua_rawgeti(L, -1, 1);
-      lua_rawgeti(L, -2, 2);
-      watch_one(L, lua_tostring(L, -2) ? lua_tostring(L, -2) : "");
-      lua_settop(L, list);
-    }
+    watch_named(L, "named_parameters", false);
+    watch_named(L, "named_buffers", true);
     return 0;
   }
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -455,8 +497,22 @@ static int l_record(lua_State *L) {
 }
 
 /* ---- what Lua modules report ---------------------------------------------------------------- */
+/* (1, optimizer) a step begins, (0) it ends, (-1) it was skipped */
 static int l_step(lua_State *L) {
   dl_record_step((int)luaL_checkinteger(L, 1));
+  if (!dl_record_on() || !lua_istable(L, 2)) return 0;
+  lua_getfield(L, 2, "param_groups");
+  int groups = lua_gettop(L), n = lua_istable(L, groups) ? (int)lua_rawlen(L, groups) : 0;
+  for (int i = 1; i <= n; i++) {
+    double lr = 0;
+    lua_rawgeti(L, groups, i);
+    if (lua_istable(L, -1)) lua_getfield(L, -1, "lr");
+    dl_tensor *t = dl_get_tensor(L, -1);
+    if (t) dl_record_peek(t, &lr);
+    else lr = lua_tonumber(L, -1);
+    dl_record_lr(lr);
+    lua_settop(L, groups);
+  }
   return 0;
 }
 

@@ -77,6 +77,36 @@ static void on_oom(dl_device dev, int64_t bytes) { dl_rec->memory[dl_ledger_slot
 
 static const dl_recorder recorder = {on_copy, on_sync, on_kernel, on_oom};
 
+/* ---- a simulated GPU's clock, GPUs' pools --------------------------------------------------- */
+double dl_rec_clock(void) { return dl_gpu && dl_gpu->simulated ? dl_gpu->host_us() : 0; }
+
+static double busy_us(void) {
+  double busy = 0, elapsed;
+  if (!dl_gpu || !dl_gpu->simulated || dl_gpu->busy(dl_gpu_current(), &busy, &elapsed)) return 0;
+  return busy;
+}
+
+static void clock_begin(void) {
+  dl_rec->clock_us = dl_rec_clock();
+  dl_rec->busy_us = busy_us();
+}
+
+static void clock_end(void) {
+  dl_rec->elapsed_us = dl_rec_clock() - dl_rec->clock_us;
+  dl_rec->busy_us = busy_us() - dl_rec->busy_us;
+}
+
+static void pools_end(void) {
+  for (int d = 0; dl_gpu && d < dl_gpu_count() && d < DL_GPU_MAX; d++) {
+    dl_pool *p = dl_gpu_pool(d);
+    dl_rec_memory *m = &dl_rec->memory[dl_ledger_slot((dl_device){(int8_t)dl_gpu_type, (int8_t)d})];
+    if (!p) continue;
+    m->reserved = dl_pool_figures(p)->reserved_bytes[0].current;
+    m->reserved_peak = dl_pool_figures(p)->reserved_bytes[0].peak;
+    m->capacity = dl_pool_capacity(p);
+  }
+}
+
 /* ---- beginning and end ---------------------------------------------------------------------- */
 static void params_free(dl_record *r) {
   for (int64_t i = 0; i < r->nparam; i++) {
@@ -94,6 +124,7 @@ void dl_record_free(void) {
   params_free(dl_rec);
   free(dl_rec->op);
   free(dl_rec->scale);
+  free(dl_rec->lr);
   free(dl_rec->module);
   free(dl_rec);
   dl_rec = NULL;
@@ -114,6 +145,7 @@ dl_status dl_record_start(void) {
   dl_mode |= DL_MODE_RECORD;
   dl_recording = &recorder;
   memory_begin();
+  clock_begin();
   return DL_OK;
 }
 
@@ -187,6 +219,11 @@ dl_status dl_record_watch(dl_tensor *t, const char *name) {
   return DL_OK;
 }
 
+void dl_record_watch_buffer(dl_tensor *t) {
+  dl_rec_param *p = dl_record_on() ? dl_rec_param_of(t) : NULL;
+  if (p) p->buffer = true;
+}
+
 static void judge_grad(dl_rec_param *p, dl_tensor *g) {
   void *v = dl_rec_snapshot(g);
   if (!v) return;
@@ -212,6 +249,8 @@ void dl_record_stop(void) {
   dl_recording = NULL;
   dl_ledger_watch = NULL;
   dl_rec->nodes_end = dl_nodes_live;
+  clock_end();
+  pools_end();
   for (int64_t i = 0; i < dl_rec->nparam; i++) {
     dl_rec_param *p = &dl_rec->param[i];
     if (p->t) judge_param(p);
@@ -239,6 +278,12 @@ void dl_record_step(int what) {
   }
   dl_rec_stepping = what;
   dl_rec->steps += what;
+}
+
+void dl_record_lr(double lr) {
+  if (!dl_record_on()) return;
+  if (dl_rec_grow(&dl_rec->lr, &dl_rec->caplr, dl_rec->nlr, sizeof *dl_rec->lr))
+    dl_rec->lr[dl_rec->nlr++] = (dl_rec_lr){dl_rec->steps, lr};
 }
 
 void dl_record_scale(double scale) {

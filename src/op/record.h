@@ -55,6 +55,7 @@ typedef struct dl_rec_param {
   int ndim;
   int64_t size[DL_REC_DIMS], numel;
   int64_t updates;        /* in-place ops on it */
+  bool buffer;            /* watched: a module's buffer, no parameter */
   bool changed;           /* some bit differs from what it was at the start (watched) or by an op */
   double delta;           /* norm of the change: from the start (watched), or summed over ops */
   void *before;           /* watched: its bytes at the start */
@@ -67,7 +68,10 @@ typedef struct dl_rec_copy { int64_t count, bytes, role[DL_ROLE_COUNT]; } dl_rec
 typedef struct dl_rec_memory { /* bytes of one device */
   int64_t start[DL_ROLE_COUNT], peak, at_peak[DL_ROLE_COUNT], peak_role[DL_ROLE_COUNT];
   int64_t ooms;
+  int64_t reserved, reserved_peak, capacity; /* of a GPU's pool, at the end */
 } dl_rec_memory;
+
+typedef struct dl_rec_lr { int64_t step; double lr; } dl_rec_lr; /* of one group at one step */
 
 /* A module's call. */
 typedef struct dl_rec_module {
@@ -93,7 +97,11 @@ typedef struct dl_record {
   dl_rec_memory memory[DL_LEDGER_SLOTS];
   int64_t nodes_start, nodes_end, nodes_peak, backwards;
   int64_t steps, skipped, updates; /* optimizer steps; parameter updates by optimizer rows */
+  dl_rec_lr *lr;
+  int64_t nlr, caplr;
   int64_t ns[DL_REC_STAGES];
+  double virtual_us[DL_REC_STAGES]; /* the same on a simulated GPU's host clock */
+  double clock_us, elapsed_us, busy_us; /* of it: start; then to end; kernels running */
   dl_rec_param *param;
   int64_t nparam, capparam;
   double *scale;          /* the gradient scaler's scale after each update */
@@ -110,6 +118,7 @@ typedef struct dl_record {
 dl_status dl_record_start(void);
 /* Watch t under a name: its bytes are kept and compared at the end. While a record is kept. */
 dl_status dl_record_watch(dl_tensor *t, const char *name);
+void dl_record_watch_buffer(dl_tensor *t); /* it is watched already: a buffer */
 void dl_record_stop(void);          /* the record stays readable until the next start or free */
 const dl_record *dl_record_get(void); /* NULL: none was made */
 void dl_record_free(void);
@@ -121,6 +130,7 @@ dl_status dl_record_run(dl_opid op, const dl_arg *arg, unsigned flags, dl_ret *r
 void dl_record_backward(bool enters); /* the walk */
 /* Optimizer:step begins (1), ends (0); a scaler skips one (-1). */
 void dl_record_step(int what);
+void dl_record_lr(double lr);         /* of a group of the step that begins */
 void dl_record_scale(double scale);   /* GradScaler:update */
 /* The first element of t without a synchronisation that counts; false where it cannot be read. */
 bool dl_record_peek(dl_tensor *t, double *v);

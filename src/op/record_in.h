@@ -16,6 +16,8 @@ void *dl_rec_snapshot(dl_tensor *t);               /* from malloc */
 /* Norm of a - b; b NULL = 0. */
 double dl_rec_distance(dl_dtype d, int64_t n, const char *a, const char *b);
 
+double dl_rec_clock(void); /* microseconds of a simulated GPU's host clock, 0 without one */
+
 /* What op gives when nothing is rounded to 16 bits: its first result in float32, or NULL where that
  * cannot be told. Changes nothing, counts nothing. Owned. */
 dl_tensor *dl_rec_wide(dl_opid op, const dl_arg *arg, unsigned flags);

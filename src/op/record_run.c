@@ -197,6 +197,7 @@ dl_status dl_record_run(dl_opid op, const dl_arg *arg, unsigned flags, dl_ret *r
   targets_before(&g, s, arg, flags);
   dl_tensor *wide = dl_rec_wide(op, arg, flags);
   int64_t t0 = now();
+  double v0 = dl_rec_clock();
   depth++;
   dl_status st = dl_dispatch_plain(op, arg, flags, ret);
   depth--;
@@ -205,7 +206,10 @@ dl_status dl_record_run(dl_opid op, const dl_arg *arg, unsigned flags, dl_ret *r
     targets_after(&g, st == DL_OK, optimizer);
     if (st == DL_OK) take_results(&e, op, arg, ret, wide, &first, &one);
     if (one) e.mode |= DL_REC_ONE_DEVICE;
-    if (depth == 0) dl_rec->ns[stage_of(&e)] += ns;
+    if (depth == 0) {
+      dl_rec->ns[stage_of(&e)] += ns;
+      dl_rec->virtual_us[stage_of(&e)] += dl_rec_clock() - v0;
+    }
     if (s->p_gen >= 0) dl_rec->draws++;
     if (st == DL_OK) write_down(&e, ns);
     if (depth == 0) sample(dl_rec);

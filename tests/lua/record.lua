@@ -92,6 +92,25 @@ do
   tap.is(r.params[1].updates, 1, "as one update")
 end
 
+do
+  local m = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))
+  local opt = optim.SGD({{params = m[0]:parameters()}, {params = m[1]:parameters(), lr = 0.5}},
+                        {lr = 0.25})
+  local function step()
+    opt:zero_grad()
+    m(torch.randn(6, 4)):sum():backward()
+    opt:step()
+  end
+  local r = record(function() step() step() end, {watch = m})
+  tap.is(table.concat(r.optimizer.lr[2], " "), "0.25 0.5", "learning rates by step and group")
+  tap.is(r.buffers[1].name .. " " .. tostring(r.buffers[1].changed), "1.running_mean true",
+         "buffers are watched too")
+  m:eval()
+  r = record(function() m(torch.randn(6, 4)) end, {watch = m})
+  tap.ok(not r.buffers[1].changed, "eval leaves them alone")
+  tap.is(#r.params, 4, "they are no parameters")
+end
+
 -- memory --------------------------------------------------------------------------------------
 do
   local m = nn.Linear(1000, 100)

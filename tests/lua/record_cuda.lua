@@ -34,6 +34,13 @@ tap.is(gpu.now_by_role.gradient, bytes, "gradients")
 tap.is(gpu.now_by_role["optimizer state"], 2 * bytes, "Adam's state")
 tap.ok(gpu.peak_by_role["saved activation"] > 0, "what backward needed")
 tap.is(gpu.now_by_role["saved activation"], 0, "which is gone")
+tap.ok(gpu.reserved >= gpu.now and gpu.capacity > gpu.reserved, "the pool's figures are there")
+if dlrepl.is_simulated() then
+  local v = r.virtual_seconds
+  tap.ok(v.forward > 0 and v.backward > 0 and v.optimizer > 0 and v.copy > 0
+         and v.elapsed >= v.forward + v.backward + v.optimizer + v.copy - 1e-9 and v.busy > 0,
+         "virtual time by stage")
+end
 local changed, half = 0, 0
 for _, p in ipairs(r.params) do
   if p.changed and p.grad == "finite" and p.delta_norm > 0 then changed = changed + 1 end

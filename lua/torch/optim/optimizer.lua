@@ -283,7 +283,7 @@ function Optimizer.step(self, closure)
   local loss
   if closure then loss = torch.enable_grad(closure) end
   local _ <close> = torch.no_grad()
-  core.record_step(1)
+  core.record_step(1, self)
   local _ <close> = stepping
   local made = make_state(self)
   local _ <close> = hold_temporaries(self)
