@@ -21,7 +21,8 @@ end
 local function outdent(text) return (("\n" .. text):gsub("\n  ", "\n"):sub(2)) end
 
 -- notes(text): the lines below the first of an error's text as a bundle of their own, folded where
--- there are several; nil where there are none. text: what tostring gives, or the kernel's report of it.
+-- there are several; nil where there are none. text: what tostring gives, or the kernel's report
+-- of it.
 function M.notes(text)
   local rest = text:match("^[^\n]*\n(.+)$")
   if not rest then return nil end
