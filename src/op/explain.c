@@ -7,6 +7,8 @@
  *   batch       half of what was made since the step's first saved activation, and of the request
  *   mixed       half of what ops have made since then, less the copies in half precision of what
  *               they were given and of the parameters
+ *   segments    of n activations of one pass, all but a segment's inputs and one segment: with about
+ *               the root of n segments least is kept
  *
  * INVARIANT  See explain.h.
  * MUST NOT   know Lua. */
@@ -81,10 +83,10 @@ static bool given(const dl_devmem *m) {
 }
 
 /* What the pass under way has made so far. */
-typedef struct pass { int64_t grows, mixed; } pass;
+typedef struct pass { int64_t grows, mixed, saved; int layers; } pass; /* layers: tensors saved */
 
 static pass look_at_pass(int dev) {
-  pass p = {0, 0};
+  pass p = {0};
   bool begun = false;
   for (const dl_devmem *m = dl_devmem_first; m; m = m->next) {
     if (!lives_on(m, dev) || m->step != dl_devmem_steps || !transient(m->st->role)) continue;
@@ -92,6 +94,9 @@ static pass look_at_pass(int dev) {
     if (!begun) continue;
     p.grows += taken(m);
     p.mixed += given(m) ? -taken(m) / 2 : taken(m) / 2;
+    if (m->st->role != DL_ROLE_SAVED || given(m)) continue;
+    p.saved += taken(m);
+    p.layers++;
   }
   return p;
 }
@@ -134,6 +139,18 @@ static void advise(dl_explanation *e, dl_effort effort, int64_t saves, const cha
   snprintf(e->advice[k].text, sizeof e->advice[k].text, "%s", text);
 }
 
+/* Fewest bytes: segments of the root of what there is, their inputs and one segment kept. */
+static void advise_segments(dl_explanation *e, pass p) {
+  char text[200];
+  int k = 1;
+  while (k * k < p.layers) k++;
+  int kept = k + (p.layers + k - 1) / k;
+  if (p.layers < 6) return;
+  snprintf(text, sizeof text, "torch.utils.checkpoint.checkpoint_sequential(model, %d, x): "
+           "activations of one segment at a time, computed twice", k);
+  advise(e, DL_OTHER_WAY, p.saved / p.layers * (p.layers - kept), text);
+}
+
 static void advise_all(dl_explanation *e, const dl_holder *worst, pass p) {
   bool forward = !dl_phase_backward && !dl_phase_step;
   char at[80], text[200];
@@ -155,6 +172,7 @@ static void advise_all(dl_explanation *e, const dl_holder *worst, pass p) {
   if (!dl_phase_step && !(dl_mode & DL_MODE_AUTOCAST))
     advise(e, DL_LESS, p.mixed + (forward ? e->asked / 2 : 0) - e->role[DL_ROLE_PARAM] / 2,
            "torch.autocast(\"cuda\"): activations in half precision");
+  if (!dl_phase_step) advise_segments(e, p);
   if (dl_phase_step || e->role[DL_ROLE_STATE] > e->role[DL_ROLE_PARAM])
     advise(e, DL_OTHER_WAY, e->role[DL_ROLE_STATE] + (dl_phase_step ? e->asked : 0),
            "optim.SGD: it keeps no state, Adam two values a parameter");
