@@ -7,6 +7,7 @@
  * INVARIANT  Operands are described in words: a caught error keeps no tensor alive.
  * MUST NOT   be called while the caller owns anything: it jumps. */
 #include "bind/bind.h"
+#include "tensor/devmem.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -62,27 +63,83 @@ int dl_raise(lua_State *L, dl_status st) {
   return lua_error(L);
 }
 
-/* The tensors of the call in words: a shape or dtype error shows which operand is which. */
-static void set_operands(lua_State *L, const dl_schema *s, const dl_arg *arg) {
+/* ", made at file:line" of what lives on a GPU: the CPU's tensors do not remember. */
+static void where_made(const dl_tensor *t, char *out, size_t cap) {
+  const dl_devmem *m = dl_is_gpu(t->dev) ? dl_devmem_of(t->st) : NULL;
+  if (!m || !m->where.line || !m->where.source) return;
+  const char *s = m->where.source;
+  snprintf(out, cap, ", made at %s:%d", *s == '@' || *s == '=' ? s + 1 : s, m->where.line);
+}
+
+/* One operand in words, pushed; its name in the user's code, if it has one, in `name`. */
+static void push_operand(lua_State *L, const char *param, const dl_tensor *t, char *name,
+                         size_t cap) {
+  char size[128], dev[24], made[160] = "";
+  const char *whose = dl_whois(L, t, name, cap);
+  if (!whose) *name = 0;
+  where_made(t, made, sizeof made);
+  lua_pushfstring(L, "%s%s%s%s: torch.%s %s on %s%s", param, whose ? " (" : "", name,
+                  whose ? ")" : "", dl_dtypes[t->dtype].name,
+                  dl_sizes_str(t->ndim, t->size, size, sizeof size), dl_device_str(t->dev, dev),
+                  made);
+}
+
+/* Operands on two devices: the one that stayed on the CPU goes to the GPU that another is on. */
+typedef struct mover { dl_device to; char name[128]; bool named, gpu, module; } mover;
+
+static void see(mover *m, const dl_tensor *t, const char *name) {
+  if (dl_is_gpu(t->dev)) {
+    m->to = t->dev;
+    m->gpu = true;
+  } else if (*name && !m->named) {
+    snprintf(m->name, sizeof m->name, "%s", name);
+    m->named = true;
+    m->module = t->is_param && strpbrk(m->name, ".[");
+    if (m->module) *strpbrk(m->name, ".[") = 0;   /* not a weight moves but its model */
+  }
+}
+
+/* The tensors of the call in words: an error shows which operand is which. */
+static void set_operands(lua_State *L, const dl_schema *s, const dl_arg *arg, mover *m) {
+  char name[128];
   int n = 0;
   lua_newtable(L);
   for (int k = 0; k < s->nparam; k++) {
-    if (arg[k].tag != DL_A_TENSOR) continue;
-    const dl_tensor *t = arg[k].t;
-    char size[128], dev[24];
-    lua_pushfstring(L, "%s: torch.%s %s on %s", s->p[k].name, dl_dtypes[t->dtype].name,
-                    dl_sizes_str(t->ndim, t->size, size, sizeof size), dl_device_str(t->dev, dev));
-    lua_rawseti(L, -2, ++n);
+    bool list = arg[k].tag == DL_A_TENSORS;
+    int count = arg[k].tag == DL_A_TENSOR ? 1 : list ? arg[k].n : 0;
+    for (int j = 0; j < count && j < 16; j++) {
+      const dl_tensor *t = list ? arg[k].ts[j] : arg[k].t;
+      if (!t) continue;
+      push_operand(L, s->p[k].name, t, name, sizeof name);
+      lua_rawseti(L, -2, ++n);
+      see(m, t, name);
+    }
   }
   lua_setfield(L, -2, "operands");
+}
+
+/* In place of "move one of them": the very line. */
+static void set_move(lua_State *L, const mover *m) {
+  char dev[24];
+  if (!m->gpu || !m->named || lua_getfield(L, -1, "notes") != LUA_TTABLE) {
+    if (m->gpu && m->named) lua_pop(L, 1);
+    return;
+  }
+  dl_device_str(m->to, dev);
+  if (m->module) lua_pushfstring(L, "move the model first: %s:to(\"%s\")", m->name, dev);
+  else lua_pushfstring(L, "move it first: %s = %s:to(\"%s\")", m->name, m->name, dev);
+  lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2));
+  lua_pop(L, 1);
 }
 
 int dl_raise_operands(lua_State *L, dl_status st, const dl_schema *s, const dl_arg *arg) {
   bool shown = st == DL_E_SHAPE || st == DL_E_DTYPE || st == DL_E_DEVICE;
   if (!shown) return dl_raise(L, st);
-  luaL_checkstack(L, 8, "error");
+  luaL_checkstack(L, 16, "error");
+  mover m = {.named = false};
   push_error(L);
-  set_operands(L, s, arg);
+  set_operands(L, s, arg, &m);
+  if (st == DL_E_DEVICE && strstr(dl_err.message, "same device")) set_move(L, &m);
   return lua_error(L);
 }
 

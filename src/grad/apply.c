@@ -5,6 +5,7 @@
  * INVARIANT  Rules run in ops, so with gradients enabled they record themselves.
  * SOURCE     torch/csrc/autograd: engine.cpp (validate_outputs), functions/tensor.cpp. */
 #include "grad/apply.h"
+#include "mem/gpu.h"
 
 #include <string.h>
 
@@ -72,6 +73,25 @@ dl_status dl_walk_add(dl_tensor **sum, dl_tensor *t) {
   return DL_OK;
 }
 
+/* A gradient goes back to the device its operand was on: a copy between devices, or a 0-dim CPU
+ * operand among a GPU's. (The first parameters of a schema are its tensors, in the edges' order.) */
+static dl_status bring_home(const dl_node *n, const dl_arg *arg, dl_tensor **gin) {
+  const dl_schema *s = dl_op_schema((dl_opid)n->op);
+  uint32_t k = 0;
+  for (int i = 0; i < s->nparam && k < n->n_edges; i++) {
+    if (s->p[i].type > DL_P_TN) continue;
+    dl_tensor *g = gin[k];
+    if (g && arg[i].tag == DL_A_NONE && !dl_device_same(g->dev, arg[i].dev)) {
+      dl_ex e;
+      const dl_arg dev = {.tag = DL_A_DEVICE, .dev = arg[i].dev};
+      dl_ex_begin(&e);
+      DL_TRY(replace(&e, EX(&e, _to_copy, T(g), NIL, dev), &gin[k]));
+    }
+    k++;
+  }
+  return DL_OK;
+}
+
 /* ---- rules ---------------------------------------------------------------------------------- */
 static dl_status by_rule(dl_node *n, dl_tensor **gout, dl_tensor **gin) {
   dl_gcall g;
@@ -83,7 +103,9 @@ static dl_status by_rule(dl_node *n, dl_tensor **gout, dl_tensor **gin) {
   g.gin = gin;
   dl_status st = dl_ops[n->op].grad(&g);
   if (g.ex.st == DL_OK) g.ex.st = st;
-  return dl_ex_end(&g.ex);
+  st = dl_ex_end(&g.ex);
+  if (st == DL_OK && dl_gpu && n->own_args) st = bring_home(n, g.arg, gin);
+  return st;
 }
 
 /* ---- views ---------------------------------------------------------------------------------- */

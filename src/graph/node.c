@@ -97,12 +97,13 @@ static size_t arg_tail(const dl_arg *a) {
   return 0;
 }
 
-/* Copy one argument; lists and strings go to *tail. Tensors and generators are not kept. */
+/* Copy one argument; lists and strings go to *tail. Of tensors only the device is kept, of
+ * generators nothing. */
 static void arg_put(dl_arg *to, const dl_arg *a, char **tail) {
   *to = *a;
   size_t bytes = arg_tail(a);
   switch (a->tag) {
-    case DL_A_TENSOR:
+    case DL_A_TENSOR: *to = (dl_arg){.tag = DL_A_NONE, .dev = a->t->dev}; break;
     case DL_A_GEN: to->tag = DL_A_NONE; break;
     case DL_A_TENSORS: to->ts = NULL; break;
     case DL_A_INTS:

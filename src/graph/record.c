@@ -67,6 +67,7 @@ static bool same_number(const dl_arg *a, const dl_arg *b) {
 }
 
 static bool all_default(const dl_call *c) {
+  if (c->mixed) return false; /* backward asks where each operand was */
   for (int i = 0; i < c->schema->nparam; i++) {
     const dl_param *p = &c->schema->p[i];
     if (p->type == DL_P_TENSORS) return false;

@@ -163,9 +163,20 @@ static dl_status crosses(dl_call *c) {
   return DL_OK;
 }
 
+/* fill_ and index_fill take their value from either side. */
+static dl_status check_value(dl_call *c) {
+  dl_device self = c->in[0]->dev;
+  int last = c->nin - 1;
+  bool apart = c->in[last] && !dl_device_same(c->in[last]->dev, self);
+  if (apart && c->in[last]->ndim == 0) c->scalars |= (uint16_t)(1u << last);
+  else if (apart) return check_wrapper(c);
+  c->dev = self;
+  return DL_OK;
+}
+
 static const struct { int op; dl_status (*check)(dl_call *c); } special[] = {
     {DL_OP_convolution, check_convolution}, {DL_OP_masked_fill, check_mask},
-    {DL_OP_copy_, crosses}};
+    {DL_OP_copy_, crosses}, {DL_OP_fill_, check_value}};
 
 dl_status dl_call_place(dl_call *c) {
   if (c->mixed && c->schema->p_device < 0) {
@@ -191,7 +202,7 @@ static dl_status refuse_index(const dl_tensor *self) {
   dl_fail(DL_RuntimeError, DL_E_DEVICE,
           "indices should be either on cpu or on the same device as the indexed tensor (%s)",
           dl_device_str(self->dev, d));
-  dl_note("bring the index to the tensor: x[i:to(\"%s\")]", d);
+  dl_note("bring the index to the tensor: x[i:to(\"%s\")], or the tensor to the index", d);
   return DL_E_DEVICE;
 }
 
