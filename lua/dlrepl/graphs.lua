@@ -95,15 +95,7 @@ end
 
 local function prompt_locals(roots)
   if not dlrepl._session_locals then return end
-  for name, cell in pairs(dlrepl._session_locals()) do
-    local i = 1
-    local up, v = debug.getupvalue(cell, i)
-    while up do
-      if up == name then roots[#roots + 1] = {v, name} end
-      i = i + 1
-      up, v = debug.getupvalue(cell, i)
-    end
-  end
+  for name, v in pairs(dlrepl._session_locals()) do roots[#roots + 1] = {v, name} end
 end
 
 -- Locals of the functions that run now, from the caller of graphs() outwards.

@@ -171,9 +171,7 @@ static int l_clear(lua_State *L) {
 bool dl_autocast_settle(char *where, size_t cap) {
   bool left = dl_autocast_depth() > 0;
   if (left) snprintf(where, cap, "%s", first_open);
-  dl_autocast_state now = dl_autocast;
   dl_autocast_reset();
-  if (!left && memcmp(now.on, dl_autocast.on, sizeof now.on)) dl_autocast_set(&now);
   return left;
 }
 

@@ -28,6 +28,9 @@ int dl_bind_open(lua_State *L);
  * its place ("file:line") in `where`. */
 bool dl_bind_settle(lua_State *L, char *where, size_t cap);
 
+/* A line, cell or script of the user's has run: graphs are told how many lines ago they were made. */
+void dl_held_line(void);
+
 /* The names that are loaded when first used: the i-th, NULL after the last. */
 const char *dl_global_home(int i);
 
@@ -115,7 +118,7 @@ const char *dl_whois(lua_State *L, const dl_tensor *t, char *out, size_t cap);
 void dl_error_open(lua_State *L, int dlrepl);
 /* Nearest string key of the table at `tbl` to `name`, or NULL; valid while the table lives. */
 const char *dl_nearest(lua_State *L, int tbl, const char *name);
-/* "file:line" of the innermost Lua frame */
+/* "file:line" of the innermost frame of the user's own code */
 const char *dl_here(lua_State *L, char *buf, size_t cap);
 
 /* ---- arguments ------------------------------------------------------------------------------ */

@@ -311,14 +311,17 @@ const char *dl_nearest(lua_State *L, int tbl, const char *name) {
   return best;
 }
 
+/* The user's line; where there is none, the innermost of ours. */
 const char *dl_here(lua_State *L, char *buf, size_t cap) {
   lua_Debug ar;
+  bool any = false;
   snprintf(buf, cap, "?");
   for (int level = 0; L && lua_getstack(L, level, &ar); level++) {
-    if (lua_getinfo(L, "Sl", &ar) && ar.currentline > 0) {
-      snprintf(buf, cap, "%s:%d", ar.short_src, ar.currentline);
-      break;
-    }
+    if (!lua_getinfo(L, "Sl", &ar) || ar.currentline <= 0) continue;
+    bool ours = dl_own_source && dl_own_source(ar.source);
+    if (!ours || !any) snprintf(buf, cap, "%s:%d", ar.short_src, ar.currentline);
+    any = true;
+    if (!ours) break;
   }
   return buf;
 }

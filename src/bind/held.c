@@ -11,7 +11,6 @@
 #include <string.h>
 
 void dl_held_open(lua_State *L, int dlrepl);
-void dl_held_line(void);
 
 /* ---- the nodes below some tensors ----------------------------------------------------------- */
 typedef struct search {

@@ -16,7 +16,6 @@
 void dl_saved_hooks_push(lua_State *L, int pack, int unpack);
 void dl_saved_hooks_pop(lua_State *L);
 void dl_saved_hooks_clear(lua_State *L);
-void dl_held_line(void);
 bool dl_autocast_settle(char *where, size_t cap);
 void dl_helper_settle(lua_State *L);
 
@@ -179,7 +178,6 @@ static int l_saved_tensors_hooks(lua_State *L) {
 
 bool dl_bind_settle(lua_State *L, char *where, size_t cap) {
   bool left = dl_autocast_settle(where, cap);
-  dl_held_line();
   if (now() != base_mode || hooks_open) {
     left = true;
     snprintf(where, cap, "%s", first_open);

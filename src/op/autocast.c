@@ -16,6 +16,7 @@ dl_autocast_state dl_autocast = {
     .dtype = {[DL_CPU] = DL_BF16, [DL_CUDA] = DL_F16, [DL_MPS] = DL_F16, [DL_META] = DL_BF16},
     .cache = true};
 static int depth;
+static dl_autocast_state base; /* outside of all regions */
 
 bool dl_autocast_any(void) {
   for (int d = 0; d < DL_DEVTYPE_COUNT; d++)
@@ -33,7 +34,7 @@ void dl_autocast_set(const dl_autocast_state *now) {
 
 void dl_autocast_enter(const dl_autocast_state *now, dl_autocast_state *before) {
   *before = dl_autocast;
-  depth++;
+  if (depth++ == 0) base = *before;
   dl_autocast_set(now);
 }
 
@@ -43,11 +44,10 @@ void dl_autocast_leave(const dl_autocast_state *before) {
 }
 
 void dl_autocast_reset(void) {
-  dl_autocast_state off = dl_autocast;
-  memset(off.on, 0, sizeof off.on);
+  if (depth == 0) return;
   depth = 0;
   dl_autocast_clear_cache();
-  dl_autocast_set(&off);
+  dl_autocast_set(&base);
 }
 
 /* ---- classes -------------------------------------------------------------------------------- */

@@ -31,7 +31,7 @@ void dl_autocast_leave(const dl_autocast_state *before);
 void dl_autocast_set(const dl_autocast_state *now);
 void dl_autocast_clear_cache(void);
 int dl_autocast_depth(void);
-/* Back to no region, as at start: after a line that left regions open. */
+/* Out of all regions, to the state before the outermost: after a line that left some open. */
 void dl_autocast_reset(void);
 bool dl_autocast_any(void);
 /* The class of an op's row on a device type. */

@@ -7,8 +7,8 @@
  *   batch       half of what was made since the step's first saved activation, and of the request
  *   mixed       half of what ops have made since then, less the copies in half precision of what
  *               they were given and of the parameters
- *   segments    of n activations of one pass, all but a segment's inputs and one segment: with about
- *               the root of n segments least is kept
+ *   segments    of n activations of one pass, all but the segments' inputs and one segment: with
+ *               about the root of n segments least is kept
  *
  * INVARIANT  See explain.h.
  * MUST NOT   know Lua. */

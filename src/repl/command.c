@@ -33,9 +33,17 @@ static int l_forget(lua_State *L) {
   return 0;
 }
 
-/* _session_locals() -> by name, functions whose upvalue of that name is the local */
+/* _session_locals() -> the locals of earlier lines, by name */
 static int l_session_locals(lua_State *L) {
+  lua_settop(L, 0);
+  lua_newtable(L);
   dl_locals_push_names(L);
+  for (lua_pushnil(L); lua_next(L, 2);) {
+    lua_pop(L, 1);
+    const char *name = lua_tostring(L, -1);
+    if (dl_locals_push(L, name)) lua_setfield(L, 1, name);
+  }
+  lua_settop(L, 1);
   return 1;
 }
 

@@ -189,6 +189,7 @@ void dl_session_line(const char *text, size_t len, const char *name, dl_outcome 
   if (status == LUA_OK) {
     dl_slip_find(text, len, is_known, o->slip, sizeof o->slip);
     run(0, o);
+    dl_held_line();
     if (o->how == DL_ENDED_OK) dl_lesson_note_line(text, len);
     return;
   }
