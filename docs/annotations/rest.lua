@@ -1564,6 +1564,12 @@ torch.autograd.graph = {}
 ---@param keywords? {pack?: function, unpack?: function, f?: function|nil}
 function torch.autograd.graph.saved_tensors_hooks(pack, unpack, f, keywords) end
 
+---inside f, or until the end of the block, saved_tensors_hooks raises this message
+---@param error_message string|table
+---@param f? function|nil
+---@param keywords? {error_message?: string, f?: function|nil}
+function torch.autograd.graph.disable_saved_tensors_hooks(error_message, f, keywords) end
+
 ---inside f, what backward will need waits in host memory
 ---@param pin_memory? boolean
 ---@param device_type? string

@@ -19,10 +19,15 @@ void dl_saved_hooks_clear(lua_State *L);
 bool dl_autocast_settle(char *where, size_t cap);
 void dl_helper_settle(lua_State *L);
 
+#define FORBIDDEN 160
+static char forbidden[FORBIDDEN]; /* why saved-tensor hooks are forbidden; "" = they are not */
+
 typedef struct guard {
   unsigned saved;                /* the bits of GRAD_BITS before */
   unsigned base;                 /* base_mode before, for a guard that sets it */
   uint8_t open, sets, hooks;           /* hooks: saved-tensor hooks were pushed */
+  uint8_t forbids;               /* saved-tensor hooks were forbidden; */
+  char before[FORBIDDEN];        /* what was said to who tried, before */
 } guard;
 
 static unsigned base_mode;       /* what set_… functions asked for */
@@ -38,6 +43,7 @@ static int l_guard_close(lua_State *L) {
   if (n_open > 0 && !g->sets) n_open--;
   if (g->sets) base_mode = g->base;
   restore(g->saved);
+  if (g->forbids) memcpy(forbidden, g->before, sizeof forbidden);
   if (g->hooks && hooks_open > 0) {
     hooks_open--;
     dl_saved_hooks_pop(L);
@@ -58,24 +64,28 @@ static guard *push_guard(lua_State *L) {
   return g;
 }
 
-/* Open a guard with the given bits; a function at index fn is called with what follows it. */
+/* The guard at the top is open: a function at index fn is called with what follows it. */
+static int call_in(lua_State *L, int fn) {
+  if (!lua_isfunction(L, fn)) return 1;
+  int at = lua_gettop(L);
+  lua_toclose(L, at);
+  for (int i = fn; i < at; i++) lua_pushvalue(L, i);
+  lua_call(L, at - fn - 1, LUA_MULTRET);
+  int n = lua_gettop(L) - at;
+  lua_pushcfunction(L, l_guard_close);    /* closed now, so that results come after the restore */
+  lua_pushvalue(L, at);
+  lua_call(L, 1, 0);
+  return n;
+}
+
+/* Open a guard with the given bits; a function at index fn is called in it. */
 static int enter(lua_State *L, unsigned bits, int fn) {
   guard *g = push_guard(L);
   if (n_open == 0) dl_here(L, first_open, sizeof first_open);
   n_open++;
   g->open = 1;
   restore(bits);
-  if (!lua_isfunction(L, fn)) return 1;
-  int at = lua_gettop(L);
-  lua_toclose(L, at);
-  int nargs = at - fn - 1;
-  for (int i = fn; i < at; i++) lua_pushvalue(L, i);
-  lua_call(L, nargs, LUA_MULTRET);
-  int n = lua_gettop(L) - at;
-  lua_pushcfunction(L, l_guard_close);    /* closed now, so that results come after the restore */
-  lua_pushvalue(L, at);
-  lua_call(L, 1, 0);
-  return n;
+  return call_in(L, fn);
 }
 
 static unsigned now(void) { return dl_mode & GRAD_BITS; }
@@ -158,32 +168,37 @@ static int l_is_anomaly_enabled(lua_State *L) {
 static int l_saved_tensors_hooks(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
   luaL_checktype(L, 2, LUA_TFUNCTION);
+  if (forbidden[0]) return dl_throw(L, DL_RuntimeError, DL_E_AUTOGRAD, "%s", forbidden);
   dl_saved_hooks_push(L, 1, 2);
   guard *g = push_guard(L);
   g->open = g->hooks = 1;
   if (n_open == 0) dl_here(L, first_open, sizeof first_open);
   n_open++;
   hooks_open++;
-  if (!lua_isfunction(L, 3)) return 1;
-  int at = lua_gettop(L);
-  lua_toclose(L, at);
-  for (int i = 3; i < at; i++) lua_pushvalue(L, i);
-  lua_call(L, at - 4, LUA_MULTRET);
-  int n = lua_gettop(L) - at;
-  lua_pushcfunction(L, l_guard_close);
-  lua_pushvalue(L, at);
-  lua_call(L, 1, 0);
-  return n;
+  return call_in(L, 3);
+}
+
+/* torch.autograd.graph.disable_saved_tensors_hooks(message [, function]): who tries raises it */
+static int l_disable_saved_hooks(lua_State *L) {
+  const char *text = luaL_checkstring(L, 1);
+  guard *g = push_guard(L);
+  g->open = g->forbids = 1;
+  memcpy(g->before, forbidden, sizeof forbidden);
+  snprintf(forbidden, sizeof forbidden, "%s", *text ? text : "saved tensor hooks are disabled");
+  if (n_open == 0) dl_here(L, first_open, sizeof first_open);
+  n_open++;
+  return call_in(L, 2);
 }
 
 bool dl_bind_settle(lua_State *L, char *where, size_t cap) {
   bool left = dl_autocast_settle(where, cap);
-  if (now() != base_mode || hooks_open) {
+  if (now() != base_mode || hooks_open || forbidden[0]) {
     left = true;
     snprintf(where, cap, "%s", first_open);
   }
   dl_saved_hooks_clear(L);
   hooks_open = 0;
+  forbidden[0] = 0;
   restore(base_mode);
   n_open = 0;
   dl_lua = L;
@@ -209,5 +224,7 @@ void dl_modes_open(lua_State *L, int torch, int autograd) {
   lua_newtable(L);
   lua_pushcfunction(L, l_saved_tensors_hooks);
   lua_setfield(L, -2, "saved_tensors_hooks");
+  lua_pushcfunction(L, l_disable_saved_hooks);
+  lua_setfield(L, -2, "disable_saved_tensors_hooks");
   lua_setfield(L, autograd, "graph");
 }

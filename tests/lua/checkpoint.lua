@@ -228,6 +228,13 @@ do
           function() return (x:sin() * x:cos()):sum() end)
   end, "RuntimeError: A saved tensor pack hook is modifying its input in place.…",
     "pack may not change its input")
+  local off = torch.autograd.graph.disable_saved_tensors_hooks
+  tap.raises(function()
+    off("not here", function() hooks(function() end, function() end, function() end) end)
+  end, "RuntimeError: not here…", "disable_saved_tensors_hooks forbids them")
+  tap.is(off("not here", function() return 5 end), 5, "within its function")
+  tap.ok(pcall(hooks, function(t) return t end, function(t) return t end, function() end),
+    "and not beyond")
   x = torch.ones(2, 3, {requires_grad = true})
   torch.autograd.graph.save_on_cpu(function() return (x * x):exp():sum() end):backward()
   tap.close(x.grad, torch.full({2, 3}, 2 * math.exp(1)), 1e-6, "save_on_cpu gives the gradients")
