@@ -5,6 +5,7 @@
  *   retained    tensors of a line that made some in several steps, the newest step apart
  *   gradients   those of the last step, while the next forward pass runs
  *   batch       half of what was made since the step's first saved activation, and of the request
+ *   checkpoint  the activations of an earlier line that has the most, but for the last
  *   mixed       half of what ops have made since then, less the copies in half precision of what
  *               they were given and of the parameters
  *   segments    of n activations of one pass, all but the segments' inputs and one segment: with
@@ -46,6 +47,17 @@ static dl_holder *holder_of(dl_explanation *e, const dl_devmem *m) {
   return h;
 }
 
+/* Made by a factory, a copy or the user: no op computed it. */
+static bool given(const dl_devmem *m) {
+  static const char *const copies[] = {"_to_copy", "copy_", "clone"};
+  if (!m->op || m->st->role == DL_ROLE_BATCH) return true;
+  for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
+    if (!strcmp(m->op, copies[i])) return true;
+  for (int i = 0; i < DL_OP_COUNT; i++)
+    if (dl_ops[i].kind == DL_FACTORY && !strcmp(dl_op_schema((dl_opid)i)->name, m->op)) return true;
+  return false;
+}
+
 static void add_to_holder(dl_explanation *e, const dl_devmem *m) {
   dl_holder *h = holder_of(e, m);
   int64_t n = taken(m);
@@ -60,6 +72,9 @@ static void add_to_holder(dl_explanation *e, const dl_devmem *m) {
   if (h->transients++ == 0) h->first_step = m->step;
   h->last_step = m->step;        /* the list is in order of birth */
   if (m->step + 1 < dl_devmem_steps) h->old += n;
+  if (m->st->role != DL_ROLE_SAVED || m->step != dl_devmem_steps || given(m)) return;
+  h->saved += n;
+  h->last_saved = n;
 }
 
 static void largest_first(dl_explanation *e) {
@@ -69,17 +84,6 @@ static void largest_first(dl_explanation *e) {
     for (; k > 0 && e->holder[k - 1].bytes < h.bytes; k--) e->holder[k] = e->holder[k - 1];
     e->holder[k] = h;
   }
-}
-
-/* Made by a factory, a copy or the user: no op computed it. */
-static bool given(const dl_devmem *m) {
-  static const char *const copies[] = {"_to_copy", "copy_", "clone"};
-  if (!m->op || m->st->role == DL_ROLE_BATCH) return true;
-  for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
-    if (!strcmp(m->op, copies[i])) return true;
-  for (int i = 0; i < DL_OP_COUNT; i++)
-    if (dl_ops[i].kind == DL_FACTORY && !strcmp(dl_op_schema((dl_opid)i)->name, m->op)) return true;
-  return false;
 }
 
 /* What the pass under way has made so far. */
@@ -151,6 +155,21 @@ static void advise_segments(dl_explanation *e, pass p) {
   advise(e, DL_OTHER_WAY, p.saved / p.layers * (p.layers - kept), text);
 }
 
+/* The line with the most activations, if it is not the one under way: what it called, run again in
+ * backward. */
+static void advise_checkpoint(dl_explanation *e) {
+  const dl_holder *h = NULL;
+  dl_where here = {NULL, 0};
+  char at[80], text[200];
+  for (int i = 0; i < e->holders; i++)
+    if (!h || e->holder[i].saved > h->saved) h = &e->holder[i];
+  if (dl_where_fn) dl_where_fn(&here);
+  if (!h || !h->source || (here.source == h->source && here.line == h->line)) return;
+  snprintf(text, sizeof text, "torch.utils.checkpoint.checkpoint(f, x) at %s: activations are "
+           "computed again", place(h, at, sizeof at));
+  advise(e, DL_LESS, h->saved - h->last_saved, text);
+}
+
 static void advise_all(dl_explanation *e, const dl_holder *worst, pass p) {
   bool forward = !dl_phase_backward && !dl_phase_step;
   char at[80], text[200];
@@ -169,6 +188,7 @@ static void advise_all(dl_explanation *e, const dl_holder *worst, pass p) {
   if (!dl_phase_step && p.grows > 0)
     advise(e, DL_LESS, (p.grows + (forward ? e->asked : 0)) / 2,
            "half the batch (and two backward() a step, to the same effect)");
+  if (forward) advise_checkpoint(e);
   if (!dl_phase_step && !(dl_mode & DL_MODE_AUTOCAST))
     advise(e, DL_LESS, p.mixed + (forward ? e->asked / 2 : 0) - e->role[DL_ROLE_PARAM] / 2,
            "torch.autocast(\"cuda\"): activations in half precision");

@@ -23,6 +23,7 @@ typedef struct dl_holder {
   int transients;                /* how many are neither of the model nor of the optimizer */
   uint64_t first_step, last_step; /* of these: optimizer steps taken when they were made */
   int64_t old;                   /* bytes of these that are older than a step */
+  int64_t saved, last_saved;     /* activations that ops of the pass under way made there */
 } dl_holder;
 
 typedef enum dl_verdict {
