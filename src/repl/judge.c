@@ -8,6 +8,7 @@
  * MUST NOT   start a thread: a fork would lose it. */
 #include "repl/judge.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <lauxlib.h>
 #include <signal.h>
@@ -30,8 +31,9 @@ enum { COUNT = 10000 };            /* instructions from one look at the budget t
 
 static int child_fd = -1;          /* where this child's verdict goes; -1 in the parent */
 static long long budget;           /* instructions left */
-static char *phase;                /* who spends them; a page that parent and child share */
 enum { PHASE = 32 };
+static char no_phase[PHASE];
+static char *phase = no_phase;     /* who spends them: in a page that parent and child share */
 
 /* ---- the budget -------------------------------------------------------------------------- */
 
@@ -61,10 +63,19 @@ static int l_limit(lua_State *L) {
 
 /* ---- children ---------------------------------------------------------------------------- */
 
+static const char child_type[] = "dlrepl.child";
+
+typedef struct child {
+  pid_t pid;   /* 0: it is gone */
+  int fd;
+  char *phase;
+} child;
+
 /* In the child: call the function at 1 and send the text that it returns. */
-static void serve_child(lua_State *L, int fd) {
+static void serve_child(lua_State *L, int fd, char *page) {
   size_t n;
   child_fd = fd;
+  phase = page;
   dl_sim_adopt();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   lua_settop(L, 1);
@@ -77,36 +88,77 @@ static void serve_child(lua_State *L, int fd) {
   _exit(0);
 }
 
-static int push_why(lua_State *L, bool timed_out, int status) {
+/* The child ends, by force if it has not yet; its exit status. */
+static int end_child(child *c) {
+  int status = 0;
+  kill(c->pid, SIGKILL);
+  while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR) continue;
+  close(c->fd);
+  munmap(c->phase, PHASE);
+  c->pid = 0;
+  return status;
+}
+
+static int l_drop(lua_State *L) {
+  child *c = luaL_checkudata(L, 1, child_type);
+  if (c->pid) end_child(c);
+  return 0;
+}
+
+static child *push_child(lua_State *L) {
+  static const luaL_Reg fn[] = {{"__gc", l_drop}, {NULL, NULL}};
+  child *c = lua_newuserdatauv(L, sizeof *c, 0);
+  memset(c, 0, sizeof *c);
+  if (luaL_newmetatable(L, child_type)) luaL_setfuncs(L, fn, 0);
+  lua_setmetatable(L, -2);
+  return c;
+}
+
+/* start(function) -> a process of its own that calls it; nil if there is none to be had */
+static int l_start(lua_State *L) {
+  int p[2];
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  lua_settop(L, 1);
+  child *c = push_child(L);
+  if (pipe2(p, O_CLOEXEC) != 0) return 0;
+  char *page = mmap(NULL, PHASE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  pid_t pid = page == MAP_FAILED ? -1 : fork();
+  if (pid == 0) {
+    close(p[0]);
+    serve_child(L, p[1], page);
+  }
+  close(p[1]);
+  if (pid > 0) {
+    *c = (child){.pid = pid, .fd = p[0], .phase = page};
+    return 1;
+  }
+  close(p[0]);
+  if (page != MAP_FAILED) munmap(page, PHASE);
+  return 0;
+}
+
+static int push_why(lua_State *L, bool late, int status, const char *where) {
   lua_pushnil(L);
-  if (timed_out) lua_pushliteral(L, "time");
+  if (late) lua_pushliteral(L, "time");
   else if (WIFSIGNALED(status)) lua_pushfstring(L, "signal %d", WTERMSIG(status));
   else lua_pushfstring(L, "exit %d", WEXITSTATUS(status));
-  lua_pushstring(L, phase);
+  lua_pushstring(L, where);
   return 3;
 }
 
-/* fork(function, seconds) -> the text that it returns in a process of its own; or nil, why not
- * ("time", "signal 11", "exit 1", "process": there was none to be had) and the phase it was in */
-static int l_fork(lua_State *L) {
-  int p[2], status = 0;
+/* wait(child, seconds) -> the text that its function returned; or nil, why not ("time",
+ * "signal 11", "exit 1") and the phase it was in. The child is gone then. */
+static int l_wait(lua_State *L) {
+  child *c = luaL_checkudata(L, 1, child_type);
   bool late = false;
   uint32_t n = 0;
-  luaL_checktype(L, 1, LUA_TFUNCTION);
-  int64_t ms = (int64_t)(1000 * luaL_checknumber(L, 2));
-  if (pipe2(p, O_CLOEXEC) != 0) return lua_pushnil(L), lua_pushliteral(L, "process"), 2;
-  pid_t pid = fork();
-  if (pid == 0) {
-    close(p[0]);
-    serve_child(L, p[1]);
-  }
-  close(p[1]);
-  char *text = pid > 0 ? dl_frame_read(p[0], ms, &n, NULL, &late) : NULL;
-  close(p[0]);
-  if (pid < 0) return lua_pushnil(L), lua_pushliteral(L, "process"), 2;
-  if (!text) kill(pid, SIGKILL);
-  while (waitpid(pid, &status, 0) < 0) continue;
-  if (!text) return push_why(L, late, status);
+  char where[PHASE];
+  if (!c->pid) return luaL_argerror(L, 1, "it is gone");
+  char *text = dl_frame_read(c->fd, (int64_t)(1000 * luaL_checknumber(L, 2)), &n, NULL, &late);
+  snprintf(where, sizeof where, "%s", c->phase);
+  if (!text && !late) waitid(P_PID, (id_t)c->pid, &(siginfo_t){0}, WEXITED | WNOWAIT);
+  int status = end_child(c);
+  if (!text) return push_why(L, late, status, where);
   lua_pushlstring(L, text, n);
   free(text);
   return 1;
@@ -192,9 +244,9 @@ static void close_others(void) {
 
 static int serve(lua_State *L) {
   static const luaL_Reg fn[] = {
-      {"limit", l_limit}, {"fork", l_fork}, {"read", l_read},       {"write", l_write},
-      {"line", l_line},   {"call", l_call}, {"globals", l_globals}, {"get", l_get},
-      {NULL, NULL}};
+      {"limit", l_limit}, {"start", l_start}, {"wait", l_wait}, {"drop", l_drop},
+      {"read", l_read},   {"write", l_write}, {"line", l_line}, {"call", l_call},
+      {"globals", l_globals}, {"get", l_get}, {NULL, NULL}};
   lua_getglobal(L, "require");
   lua_pushliteral(L, "dlrepl.lesson.judge");
   lua_call(L, 1, 1);
@@ -210,8 +262,7 @@ int dl_judge_main(void) {
   close_others();
   unsetenv("DLREPL_GPU");
   dl_set_threads(1);
-  phase = mmap(NULL, PHASE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  lua_State *L = phase == MAP_FAILED ? NULL : dl_session_open();
+  lua_State *L = dl_session_open();
   if (!L) return 1;
   lua_pushcfunction(L, serve);
   if (lua_pcall(L, 0, 0, 0) == LUA_OK) return 0;

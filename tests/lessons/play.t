@@ -156,6 +156,19 @@ has_text($fault, qr/Step 5 of 11.*do task: passed/s, '... and :skip goes on with
 my ($bundle) = glob "$ENV{XDG_DATA_HOME}/dlrepl/appeals/*.lua";
 has_text(slurp($bundle // '/dev/null'), 'function mean(x)', '... a file for the author is there');
 
+# ---- lines that were only tried out ----------------------------------------------------------
+fresh();
+my $tried = learn(join("\n", ':answer b', ':answer b', 'model:to("cuda")', 'x = x:to("cuda")',
+    'local function send(t, device) return t:to(device) end', 'out = model(x)', 'print(x.device)',
+    'function loss_on(m, x, y, device) return F.cross_entropy(m:to(device)(send(x, device)), '
+    . 'send(y, device)) end', 'loss_on(model, x, y, "cuda")', 'model:cpu()', ':check', ''),
+    lesson => 'L10');
+has_text($tried, qr/\[PASS\] One training step/, 'what was tried out is no part of the answer');
+fresh();
+has_text(learn(join("\n", (':skip') x 3, slurp("$TOP/lessons/sol/22_do.lua") =~ s/\n\s*/ /gr,
+    ('train_step(model, opt, x, y, 16)') x 3, 'all = model(x["0:20"])', ':check', ''),
+    lesson => 'L22'), qr/\[PASS\] The same update in pieces/, '... nor what it has changed');
+
 # ---- the real lessons, skipped through -------------------------------------------------------
 for my $id (qw(L10 L22 L26)) {
     fresh();

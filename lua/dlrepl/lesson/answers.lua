@@ -57,7 +57,32 @@ function M.judge(step, entries)
   return false
 end
 
+-- Does the text give the name a value, as far as words can tell?
+local function defines(text, names)
+  for name in text:gmatch("function%s+([%a_][%w_]*)") do if names[name] then return true end end
+  for name in text:gmatch("([%a_][%w_]*)%s*=[^=]") do if names[name] then return true end end
+  for list in text:gmatch("local%s+([%a_][%w_,%s<>]*)") do
+    for name in list:gmatch("[%a_][%w_]*") do if names[name] then return true end end
+  end
+  return false
+end
+
+-- Of the lines typed, those that what is asked for is made of: its definition and what that
+-- mentions. What was only tried out is no part of the answer.
+local function relevant(step, lines)
+  if not step.define then return lines end
+  local names, out = {[step.define] = true}, {}
+  for i = #lines, 1, -1 do
+    if defines(lines[i], names) then
+      table.insert(out, 1, lines[i])
+      for name in lines[i]:gmatch("[%a_][%w_]*") do names[name] = true end
+    end
+  end
+  return #out > 0 and out or lines
+end
+
 local function with_starter(step, lines)
+  lines = relevant(step, lines)
   local starter = P.lesson:starter(step)
   if starter ~= "" then table.insert(lines, 1, starter) end
   return lines

@@ -95,9 +95,8 @@ local function error_verdict(kind, text, case)
   end
   if type(errors) == "table" then id = errors[kind]
   elseif errors then
-    local ok, found = pcall(errors, kind, text, rec, case, env)
-    if not ok then return {checker = tostring(found)} end
-    id = found
+    local ok, found = pcall(errors, kind, text, rec, case, env) -- without a record it may fail
+    id = ok and found or nil
   end
   return {failed = {check = "it runs", feedback = id, got = first_lines(text, 4),
                     want = "no error"}, kind = kind}
@@ -129,17 +128,52 @@ local function recorded(fn)
   return out
 end
 
--- Run the entries, then `drive`; its results, or nil and a verdict.
-local function run_answer(entries, case)
-  limited("answer")
-  local verdict
-  if not step.drive then
-    recorded(function() verdict = run_entries(entries, case) end)
-  else
-    verdict = run_entries(entries, case)
+local function set_up(case)
+  trusted("setup")
+  manual_seed(case.seed or 0)
+  if not step.setup then return end
+  local ok, _, why = judge.call(step.setup, env, case)
+  if not ok then return {checker = "setup: " .. tostring(why)} end
+end
+
+-- Run the entries of an answer that defines something. What else is in them was typed to try things
+-- out: it may want what the step sets up, and what it does to that is undone by setting up anew.
+local function run_definitions(entries, case)
+  local failed
+  for _, code in ipairs(entries) do
+    limited("answer")
+    local ok, kind, text = judge.line(code, "=answer")
+    if not ok then
+      local verdict = set_up(case)
+      if verdict then return verdict end
+      limited("answer")
+      ok, kind, text = judge.line(code, "=answer")
+    end
+    if not ok then failed = failed or error_verdict(kind, text, case) end
   end
-  verdict = verdict or step.define and find_defined()
-  if verdict or not step.drive then return {n = 0}, verdict end
+  if failed and #entries == 1 then return failed end
+  local missing = find_defined()
+  return missing and failed or missing
+end
+
+-- An answer that is a program: what it does is what is recorded.
+local function run_program(entries, case)
+  local verdict = set_up(case)
+  if verdict then return nil, verdict end
+  limited("answer")
+  recorded(function() verdict = run_entries(entries, case) end)
+  return {n = 0}, verdict
+end
+
+-- An answer that is called: defined, then driven with a record kept; its results, or a verdict.
+local function run_driven(entries, case)
+  local verdict
+  if step.define then verdict = run_definitions(entries, case) end
+  verdict = verdict or set_up(case)
+  if verdict then return nil, verdict end
+  limited("answer")
+  if not step.define then verdict = run_entries(entries, case) end
+  if verdict then return nil, verdict end
   manual_seed(case.seed or 0)
   local out
   recorded(function() out = table.pack(judge.call(step.drive, env, case)) end)
@@ -159,14 +193,9 @@ local function ask_check(case, out)
 end
 
 local function run_case(entries, case)
-  trusted("setup")
-  manual_seed(case.seed or 0)
-  if step.setup then
-    local ok, _, why = judge.call(step.setup, env, case)
-    if not ok then return {checker = "setup: " .. tostring(why)} end
-  end
-  local out, verdict = run_answer(entries, case)
+  local out, verdict = (step.drive and run_driven or run_program)(entries, case)
   judge.limit(0, 0)
+  if verdict and verdict.checker then return verdict end
   local patched = sandbox.patched()
   if patched then return {refused = "patched", name = patched} end
   return verdict or ask_check(case, out)
@@ -174,49 +203,67 @@ end
 
 -- ---- a check ----------------------------------------------------------------------------------
 
-local function in_child(entries, case)
-  local seconds = (step.seconds or BUDGET.seconds)
-  local text, why, phase = judge.fork(function()
+local function start_case(entries, case)
+  return judge.start(function()
     local ok, verdict = pcall(run_case, entries, case)
     if not ok then verdict = {checker = tostring(verdict)} end
     return encode(verdict)
-  end, seconds)
-  if not text then
-    if why == "time" and phase == "answer" then
-      return {limit = "time", text = seconds .. " s"}
-    elseif why == "time" then
-      return {checker = "the lesson's own " .. phase .. " does not come to an end"}
-    end
-    return {checker = "the process that judged ended: " .. why}
+  end)
+end
+
+local function limit_of(why, phase, seconds)
+  if why == "time" and phase == "answer" then return {limit = "time", text = seconds .. " s"} end
+  if why == "time" then
+    return {checker = "the lesson's own " .. phase .. " does not come to an end"}
   end
+  return {checker = "the process that judged ended: " .. why}
+end
+
+local function wait_case(child)
+  if not child then return {checker = "there is no process to be had"} end
+  local seconds = step.seconds or BUDGET.seconds
+  local text, why, phase = judge.wait(child, seconds)
+  if not text then return limit_of(why, phase, seconds) end
   if text:sub(1, 1) == "!" then return {checker = text:sub(2)} end
   local ok, verdict = pcall(json.decode, text)
   if not ok then return {checker = "an unreadable verdict"} end
   if verdict.limit and verdict.phase ~= "answer" and verdict.phase ~= nil then
-    return {checker = "the lesson's own " .. verdict.phase .. " does not come to an end"}
+    return limit_of("time", verdict.phase, seconds)
   end
   return verdict
+end
+
+-- The first case by itself: most wrong answers end there. The others run side by side.
+local function verdict_of(entries, cases)
+  local verdict, children = wait_case(start_case(entries, cases[1])), {}
+  if not verdict.pass then return verdict, 1 end
+  for i = 2, #cases do children[i] = start_case(entries, cases[i]) end
+  for i = 2, #cases do
+    verdict = wait_case(children[i])
+    if not verdict.pass then
+      for k = i + 1, #cases do if children[k] then judge.drop(children[k]) end end
+      return verdict, i
+    end
+  end
+  return verdict, #cases
 end
 
 function ops.check(req)
   local ok, cases = pcall(cases_of, req.seed)
   if not ok then return {checker = "instances: " .. tostring(cases)} end
-  local verdict
-  for i, case in ipairs(cases) do
-    verdict = in_child(req.entries, case)
-    verdict.case, verdict.of, verdict.seed = i, #cases, req.seed
-    if not verdict.pass then break end
-  end
+  local verdict, case = verdict_of(req.entries, cases)
+  verdict.case, verdict.of, verdict.seed = case, #cases, req.seed
   return verdict
 end
 
 -- What a piece of code prints and how it ends, for steps of kind run and predict.
 function ops.show(req)
-  local text, why = judge.fork(function()
+  local child = judge.start(function()
     limited("answer")
     local ok, kind, text = judge.line(req.code, "=stdin")
     return encode {ok = ok, kind = kind, text = text, printed = printed}
-  end, BUDGET.seconds)
+  end)
+  local text, why = judge.wait(child, BUDGET.seconds)
   return text and json.decode(text) or {ok = false, kind = why, text = why, printed = {}}
 end
 
