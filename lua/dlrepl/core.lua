@@ -15,6 +15,15 @@ M.None = None
 M.ops = dlrepl.ops
 M.warn = dlrepl.warn       -- warn(text, category)
 M.read_idx = dlrepl._read_idx
+
+-- warn_once(text, category, key): the same text, or the same key, is said once.
+local said = {}
+function M.warn_once(text, category, key)
+  if said[key or text] then return end
+  said[key or text] = true
+  M.warn(text, category)
+end
+
 M.record_step = dlrepl._record_step   -- to the run record: (1, optimizer), 0 it ends, -1 skipped
 M.record_scale = dlrepl._record_scale -- to the run record: the gradient scaler's scale
 -- autocast_as(how, f, …): f(…) as autocast runs an op of the "fp32" or the "promote" list

@@ -10,7 +10,7 @@ local core = require "dlrepl.core"
 local args = require "dlrepl.args"
 local repr = require "dlrepl.pyrepr"
 
-local torch, raise, warn = core.torch, core.raise, core.warn
+local torch, raise, warn = core.torch, core.raise, core.warn_once
 local begin, state, set = dlrepl._autocast, dlrepl._autocast_state, dlrepl._autocast_set
 
 local M = {}

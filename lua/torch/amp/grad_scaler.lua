@@ -35,7 +35,7 @@ end
 local function new(...)
   local device, init, growth, backoff, interval, enabled = read(...)
   if enabled and device:match("^[^:]*") == "cuda" and not torch.cuda.is_available() then
-    warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.")
+    core.warn_once("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.")
     enabled = false
   end
   if enabled then

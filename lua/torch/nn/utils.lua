@@ -46,9 +46,9 @@ local function warn_scaled(parameters, fn)
   local list = scaler and core.tensors(parameters, fn)
   local scale = list and #list > 0 and scaler._still_scaled(list)
   if not scale then return end
-  core.warn(string.format("%s: these gradients are still multiplied by the loss scale %g, so the "
-    .. "limit means %g times less than it says; call scaler:unscale_(optimizer) first", fn, scale,
-    scale))
+  core.warn_once(string.format("%s: these gradients are still multiplied by the loss scale %g, so "
+    .. "the limit means %g times less than it says; call scaler:unscale_(optimizer) first", fn,
+    scale, scale), "UserWarning", "clipped while scaled")
 end
 
 local read_clip = args("clip_grad_norm_(any parameters, number max_norm, number norm_type=2.0, "

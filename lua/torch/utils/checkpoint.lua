@@ -15,7 +15,7 @@ local core = require "dlrepl.core"
 local args = require "dlrepl.args"
 local repr = require "dlrepl.pyrepr"
 
-local torch, raise, warn = core.torch, core.raise, core.warn
+local torch, raise, warn = core.torch, core.raise, core.warn_once
 local saved_hooks = torch.autograd.graph.saved_tensors_hooks
 local unpack_saved, graph_task = dlrepl._unpack_saved, dlrepl._graph_task
 
