@@ -179,6 +179,13 @@ static void set_text(lua_State *L, const char *key, const char *s) {
   lua_setfield(L, -2, key);
 }
 
+/* A whole number is an integer to Lua. */
+static void push_plain(lua_State *L, double v) {
+  lua_Integer i;
+  if (lua_numbertointeger(v, &i) && (double)i == v) lua_pushinteger(L, i);
+  else lua_pushnumber(L, v);
+}
+
 static void push_figure(lua_State *L, const dl_figure *f) {
   lua_createtable(L, 0, 7);
   set_text(L, "field", f->field);
@@ -188,7 +195,7 @@ static void push_figure(lua_State *L, const dl_figure *f) {
   set_text(L, "date", f->date);
   set_text(L, "confidence", f->confidence);
   if (isnan(f->value)) return;
-  lua_pushnumber(L, f->value);
+  push_plain(L, f->value);
   lua_setfield(L, -2, "value");
 }
 
@@ -228,6 +235,11 @@ static void set_number(lua_State *L, const char *key, double v) {
   lua_setfield(L, -2, key);
 }
 
+static void set_count(lua_State *L, const char *key, int64_t n) {
+  lua_pushinteger(L, n);
+  lua_setfield(L, -2, key);
+}
+
 /* _sim_report(device) -> what it has done, nil when nothing is simulated */
 static int l_report(lua_State *L) {
   dl_sim_report r;
@@ -238,12 +250,15 @@ static int l_report(lua_State *L) {
       {"elapsed_us", r.elapsed_us}, {"busy_us", r.busy_us}, {"peak_us", r.peak_us},
       {"copy_us", r.copy_us}, {"wait_us", r.wait_us}, {"flops", r.flops}, {"bytes", r.bytes},
       {"h2d_bytes", r.h2d_bytes}, {"d2h_bytes", r.d2h_bytes}, {"low_us", r.low_us},
-      {"high_us", r.high_us}, {"kernels", (double)r.kernels}, {"copies", (double)r.copies},
-      {"syncs", (double)r.syncs}, {"mallocs", (double)r.mallocs}, {"frees", (double)r.frees},
-      {"host_us", dl_gpu->host_us()}};
+      {"high_us", r.high_us}, {"host_us", dl_gpu->host_us()}};
   lua_newtable(L);
   for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
     set_number(L, figures[i].key, figures[i].v);
+  set_count(L, "kernels", r.kernels);
+  set_count(L, "copies", r.copies);
+  set_count(L, "syncs", r.syncs);
+  set_count(L, "mallocs", r.mallocs);
+  set_count(L, "frees", r.frees);
   lua_pushboolean(L, dl_gpu->dry);
   lua_setfield(L, -2, "dry");
   lua_pushinteger(L, dev);

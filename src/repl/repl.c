@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "mem/gpu.h"
 #include "repl/history.h"
 #include "repl/line.h"
 #include "repl/magic.h"
@@ -25,7 +26,7 @@
 enum { GRACE_MS = 1000 };
 
 static const char hello[] =
-    "dlrepl " DL_VERSION " -- PyTorch's names and habits, in Lua. CPU.\n"
+    "dlrepl " DL_VERSION " -- PyTorch's names and habits, in Lua. %s.\n"
     "\n"
     "  x = torch.randn(2, 3)          a line prints its value: try x, then x:sum()\n"
     "  w = torch.ones(3, {requires_grad=true})\n"
@@ -33,12 +34,20 @@ static const char hello[] =
     "  for i = 1, 3 do print(i) end   Lua 5.4: lists count from 1, tensors from 0\n"
     "\n"
     "help() tells where things are, ?torch.sum about one of them; Tab completes.\n"
-    "%help lists the % commands, :lesson the lessons. Ctrl-C stops, Ctrl-D leaves.\n";
+    "%%help lists the %% commands, :lesson the lessons. Ctrl-C stops, Ctrl-D leaves.\n";
 
 static const char short_hello[] =
-    "dlrepl " DL_VERSION ": PyTorch in Lua. CPU.\n"
+    "dlrepl " DL_VERSION ": PyTorch in Lua. %s.\n"
     "Try x = torch.randn(2, 3), then x,\n"
     "then x:sum(). Ctrl-D leaves.\n";
+
+/* What computes: the CPU, or the first GPU's name, which says so where it is simulated. */
+static void greet(void) {
+  dl_props p;
+  const char *what = dl_gpu && dl_gpu->props(0, &p) == DL_CU_OK ? p.name : "CPU";
+  if (dl_term_columns() < 80) printf(short_hello, what);
+  else printf(hello, what);
+}
 
 static struct {
   char *text;      /* the lines so far, joined by line ends */
@@ -185,7 +194,7 @@ void dl_repl(bool welcome) {
   terminal = isatty(0) && isatty(1);
   dl_line_open(terminal);
   if (terminal) dl_session_print = dl_page;
-  if (welcome && terminal) fputs(dl_term_columns() < 80 ? short_hello : hello, stdout);
+  if (welcome && terminal) greet();
   while (!over) {
     dl_tab_before(chunk.text, chunk.len);
     dl_line how = dl_line_read(chunk.len ? "... " : "> ", &line, &len);
