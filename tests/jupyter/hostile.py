@@ -12,6 +12,7 @@ import signal
 import socket
 import time
 import uuid
+from datetime import datetime, timezone
 
 import zmq
 
@@ -29,7 +30,7 @@ def sign(parts, key=KEY):
 
 def header(kind, **more):
     return {"msg_id": uuid.uuid4().hex, "session": "s", "username": "u", "msg_type": kind,
-            "date": "2020-01-01T00:00:00.000000Z", "version": "5.5", **more}
+            "date": datetime.now(timezone.utc).isoformat(), "version": "5.5", **more}
 
 
 def parts(kind, content, **more):
