@@ -1,13 +1,15 @@
 /* comm.c -- comms: messages between Lua objects and a frontend's
  *
  * For shell.c and lkernel.c. Lua registers targets and gets a comm for each one that a frontend
- * opens, or opens one itself. A comm is a table: id, target, :send(data), :close(data), and the
- * functions on_msg(comm, data), on_close(comm, data) if they were set.
+ * opens, or opens one itself. A comm is a table: id, target, :send(data, buffers), :close(data), and
+ * the functions on_msg(comm, data, buffers), on_close(comm, data) if they were set. Buffers are a
+ * list of strings, bytes as they are.
  *
  * INVARIANT  A frontend that opens an unknown target is told at once that it is closed.
  * MUST NOT   run handlers except through the session. */
 #include <lauxlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "capture.h"
@@ -27,10 +29,29 @@ static void push_table(lua_State *L, const void *key) {
 
 /* ---- to the frontends ---------------------------------------------------------------------- */
 
-/* Send a message of that type; the data is the Lua value at idx, 0 for none. */
+/* Copies of the strings in the list at idx; false without memory. */
+static bool add_buffers(lua_State *L, int idx, dl_packet *p) {
+  int n = lua_istable(L, idx) ? (int)lua_rawlen(L, idx) : 0;
+  if (!n) return true;
+  p->buffer = calloc((size_t)n, sizeof *p->buffer);
+  for (int i = 0; p->buffer && i < n; i++) {
+    size_t len = 0;
+    lua_rawgeti(L, idx, i + 1);
+    const char *s = lua_type(L, -1) == LUA_TSTRING ? lua_tolstring(L, -1, &len) : "";
+    char *copy = malloc(len + 1);
+    if (copy) memcpy(copy, s, len);
+    lua_pop(L, 1);
+    if (!copy) return false;
+    p->buffer[p->buffers++] = (dl_slice){copy, len};
+  }
+  return p->buffer != NULL;
+}
+
+/* Send a message of that type; the data is the Lua value at idx, 0 for none, and buffers follow it
+ * on the stack. */
 static void send(lua_State *L, const char *type, const char *id, const char *target, int idx) {
   static dl_buf data;
-  data.n = 0;
+  dl_buf_restart(&data);
   if (idx && lua_istable(L, idx)) dl_json_lua(&data, L, idx);
   else dl_buf_text(&data, "{}");
   dl_capture_sync();
@@ -45,6 +66,7 @@ static void send(lua_State *L, const char *type, const char *id, const char *tar
   dl_buf_text(&p->text, ",\"data\":");
   dl_buf_add(&p->text, data.s, data.n);
   dl_buf_text(&p->text, "}");
+  if (idx && !add_buffers(L, idx + 1, p)) p->text.bad = true;
   dl_iopub_push(p, DL_MUST);
 }
 
@@ -62,13 +84,13 @@ static void forget(lua_State *L, const char *id) {
 }
 
 static int l_send(lua_State *L) {
-  lua_settop(L, 2);
+  lua_settop(L, 3);
   send(L, "comm_msg", check_comm(L), NULL, 2);
   return 0;
 }
 
 static int l_close(lua_State *L) {
-  lua_settop(L, 2);
+  lua_settop(L, 3);
   const char *id = check_comm(L);
   send(L, "comm_close", id, NULL, 2);
   forget(L, id);
@@ -92,11 +114,11 @@ static void push_comm(lua_State *L, const char *id, const char *target) {
   lua_pop(L, 1);
 }
 
-/* comm(target, data): opened by us */
+/* comm(target, data, buffers): opened by us */
 static int l_comm(lua_State *L) {
   char id[80];
   const char *target = luaL_checkstring(L, 1);
-  lua_settop(L, 2);
+  lua_settop(L, 3);
   snprintf(id, sizeof id, "%s-comm-%u", dl_wire_session(), ++made);
   send(L, "comm_open", id, target, 2);
   push_comm(L, id, target);
@@ -151,7 +173,12 @@ static int l_event(lua_State *L) {
     lua_insert(L, -2);
   }
   dl_json_push(L, data);
-  lua_call(L, 2, 0);
+  lua_createtable(L, r->buffers, 0);
+  for (int i = 0; i < r->buffers; i++) {
+    lua_pushlstring(L, r->buffer[i].s, r->buffer[i].n);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_call(L, 3, 0);
   return 0;
 }
 
@@ -167,7 +194,7 @@ dl_packet *dl_comm_event(const dl_request *r) {
   return NULL;
 }
 
-/* Push JSON of the comms whose target is as asked for (upvalue-free: the request is at 1). */
+/* Add the comms whose target is as asked for. Light userdata: the request, the text. */
 static int l_info(lua_State *L) {
   const dl_request *r = lua_touserdata(L, 1);
   dl_buf *b = lua_touserdata(L, 2);

@@ -14,7 +14,7 @@
 
 #include "repl/width.h"
 
-enum { DEEPEST = 100 };
+enum { DEEPEST = 100, KEEP = 1 << 20 };
 
 static bool reserve(dl_buf *b, size_t more) {
   if (b->bad) return false;
@@ -52,6 +52,11 @@ void dl_buf_form(dl_buf *b, const char *form, ...) {
 void dl_buf_free(dl_buf *b) {
   free(b->s);
   memset(b, 0, sizeof *b);
+}
+
+void dl_buf_restart(dl_buf *b) {
+  if (b->cap > KEEP || b->bad) dl_buf_free(b);
+  b->n = 0;
 }
 
 /* How many bytes from s on can stand in a JSON string as they are. */

@@ -21,7 +21,8 @@ typedef struct dl_slice { const char *s; size_t n; } dl_slice;
 void dl_buf_add(dl_buf *b, const char *s, size_t n);
 void dl_buf_text(dl_buf *b, const char *s);
 void dl_buf_form(dl_buf *b, const char *form, ...) __attribute__((format(printf, 2, 3)));
-void dl_buf_free(dl_buf *b); /* as if new */
+void dl_buf_free(dl_buf *b);    /* as if new */
+void dl_buf_restart(dl_buf *b); /* empty, but a moderate memory is kept */
 
 /* A string in quotes. */
 void dl_json_string(dl_buf *b, const char *s, size_t n);

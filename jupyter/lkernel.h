@@ -7,7 +7,7 @@
  *     dlrepl.kernel.clear_output(wait)
  *     dlrepl.kernel.input(prompt, password)                  a line, nil at its end
  *     dlrepl.kernel.metadata()                               of the request under way
- *     dlrepl.kernel.comm(target, data), .register_target(name, function(comm, data))
+ *     dlrepl.kernel.comm(target, data), .register_target(name, function(comm, data)): comm.c
  *
  * MUST NOT   be used by another thread than the main one. */
 #ifndef DL_JUPYTER_LKERNEL_H

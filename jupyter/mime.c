@@ -13,16 +13,11 @@
 
 #include "repl/show.h"
 
-enum { COLUMNS = 80, PLAIN_MAX = 4 << 20, KEEP = 1 << 20 };
+enum { COLUMNS = 80, PLAIN_MAX = 4 << 20 };
 
 static dl_buf data, metadata;
 static char plain[4096]; /* the beginning of it, for the history */
 static size_t plain_len;
-
-static void restart(dl_buf *b) {
-  if (b->cap > KEEP || b->bad) dl_buf_free(b);
-  b->n = 0;
-}
 
 static bool is_mime(const char *key) {
   const char *slash = strchr(key, '/');
@@ -68,7 +63,7 @@ static void add_form(lua_State *L, dl_buf *b, const char *key, int v) {
 dl_slice dl_mime_bundle(lua_State *L, int idx) {
   luaL_checktype(L, idx, LUA_TTABLE);
   idx = lua_absindex(L, idx);
-  restart(&data);
+  dl_buf_restart(&data);
   dl_buf_add(&data, "{", 1);
   for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING) luaL_error(L, "a bundle's keys are MIME types");
@@ -82,11 +77,11 @@ dl_slice dl_mime_bundle(lua_State *L, int idx) {
 }
 
 dl_slice dl_mime_metadata(lua_State *L, int idx) {
-  restart(&metadata);
+  dl_buf_restart(&metadata);
   if (lua_istable(L, idx)) dl_json_lua(&metadata, L, idx);
   else dl_buf_text(&metadata, "{}");
   if (metadata.n && *metadata.s != '{') { /* a list is no object */
-    restart(&metadata);
+    dl_buf_restart(&metadata);
     dl_buf_text(&metadata, "{}");
   }
   return (dl_slice){metadata.s, metadata.n};
@@ -198,7 +193,7 @@ static int l_notes(lua_State *L) {
   lua_getfield(L, -1, "notes");
   lua_pushvalue(L, 1);
   lua_call(L, 1, 1);
-  restart(&data);
+  dl_buf_restart(&data);
   if (lua_istable(L, -1)) dl_mime_bundle(L, -1);
   return 0;
 }

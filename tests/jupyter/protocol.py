@@ -296,6 +296,16 @@ end)""")
     tap.same(c.of("comm_close"), [], "a known one stays open")
     c = K.ask("comm_msg", reply=False, comm_id="e1", data={"n": 1})
     tap.same(c.of("comm_msg"), [{"comm_id": "e1", "data": {"back": 2}}], "and answers")
+    K.run("dlrepl.kernel.register_target('bytes', function(comm) "
+          "comm.on_msg = function(c, d, b) c:send({n = #b}, {b[1]:reverse(), ''}) end end)")
+    K.ask("comm_open", reply=False, comm_id="b1", target_name="bytes", data={})
+    msg = K.client.session.msg("comm_msg", {"comm_id": "b1", "data": {}})
+    K.client.session.send(K.client.shell_channel.socket, msg, buffers=[b"\0\xffab"])
+    c = K.collect(msg["header"]["msg_id"], channel=None)
+    got = [m for m in c.messages if m["msg_type"] == "comm_msg"][0]
+    tap.same((got["content"]["data"], [bytes(b) for b in got["buffers"]]),
+             ({"n": 1}, [b"ba\xff\0", b""]), "buffers travel with it, both ways")
+    K.ask("comm_close", reply=False, comm_id="b1", data={})
     tap.same(K.ask("comm_info_request").reply["comms"], {"e1": {"target_name": "echo"}},
              "comm_info lists it")
     tap.same(K.ask("comm_info_request", target_name="no").reply["comms"], {}, "by target")
