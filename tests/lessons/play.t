@@ -156,6 +156,16 @@ has_text($fault, qr/Step 5 of 11.*do task: passed/s, '... and :skip goes on with
 my ($bundle) = glob "$ENV{XDG_DATA_HOME}/dlrepl/appeals/*.lua";
 has_text(slurp($bundle // '/dev/null'), 'function mean(x)', '... a file for the author is there');
 
+# ---- another language ------------------------------------------------------------------------
+my $there = changed(qr/format = 1/, 'format = 1');
+mkdir "$TMP/changed/words";
+write_file('changed/words/de.lua', 'return {["9 divided by 3."] = "9 geteilt durch 3."}');
+for my $case (['de', '9 geteilt durch 3.'], ['en', '9 divided by 3.'], ['fr', '9 divided by 3.']) {
+    fresh();
+    local $ENV{DLREPL_LANG} = $case->[0];
+    has_text(learn(steps('guess'), lesson => $there), $case->[1], "words for $case->[0]");
+}
+
 # ---- lines that were only tried out ----------------------------------------------------------
 fresh();
 my $tried = learn(join("\n", ':answer b', ':answer b', 'model:to("cuda")', 'x = x:to("cuda")',

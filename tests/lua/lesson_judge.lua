@@ -65,6 +65,12 @@ t.is(verdict("%run /etc/passwd"), "it runs: a command (% : ?) is no part of an a
 t.is(verdict("getmetatable('').__index.rep = nil"), "it runs: answer:1: attempt to index a "
      .. "boolean value", "the methods of strings cannot be replaced")
 
+local out = os.tmpname()
+os.remove(out)
+t.is(verdict("np.save('" .. out .. ".npy', np.array{1})"):match("^[^:]*"), "it runs",
+     "a function of the library's that writes files writes none")
+t.ok(not io.open(out .. ".npy"), "... there is no file")
+
 -- ---- tampering --------------------------------------------------------------------------------
 local function patched(code) return verdict(right .. "\n" .. code) end
 t.is(patched("torch.allclose = function() return true end"), "patched", "a patched torch is seen")

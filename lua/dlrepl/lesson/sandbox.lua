@@ -41,6 +41,9 @@ local function load_all()
   require_all(lua .. "torchvision", "torchvision.")
   touch_all()
   for _, t in ipairs {nn, F, optim, torch.utils.data} do local _ = t._ end
+  for _, name in ipairs {"pyrepr", "list", "odict", "class", "near", "progress", "guard"} do
+    pcall(require, "dlrepl." .. name) -- what the others ask for when they first need it
+  end
   for _, name in ipairs {"torchvision", "Dataset", "DataLoader", "TensorDataset", "transforms"} do
     local _ = _G[name]
   end
@@ -54,8 +57,8 @@ local plain = {"assert", "error", "getmetatable", "ipairs", "next", "pairs", "pc
 local libraries = {"string", "table", "math", "utf8", "coroutine"}
 local names = {"torch", "nn", "F", "optim", "np", "None", "slice", "Dataset", "DataLoader",
                "TensorDataset", "torchvision", "datasets", "transforms"}
-local ours = {"is_simulated", "scope", "keep", "watch", "show", "plot", "progress", "clock",
-              "assume"}
+local ours = {"is_simulated", "scope", "keep", "progress", "clock", "assume"}
+local silent = {"show", "plot", "watch", "report"} -- pictures, which nobody sees here
 local no_system = "an answer has no files, programs or other modules; only torch and plain Lua"
 
 local function copy(t)
@@ -93,6 +96,7 @@ function M.new()
     local ok, v = pcall(function() return dlrepl[name] end)
     if ok then env.dlrepl[name] = v end
   end
+  for _, name in ipairs(silent) do env.dlrepl[name] = function() end end
   env._G = env
   env.collectgarbage = collect
   env.require = known_module {torch = torch, ["torch.nn"] = nn, ["torch.optim"] = optim}
