@@ -37,6 +37,12 @@ static double number_at(lua_State *L, int tbl, const char *key, double otherwise
   return v;
 }
 
+/* The same within 0 .. most; nan is 0. */
+static double bounded_at(lua_State *L, int tbl, const char *key, double otherwise, double most) {
+  double v = number_at(L, tbl, key, otherwise);
+  return v > most ? most : v > 0 ? v : 0;
+}
+
 static int64_t bytes_at(lua_State *L, int tbl, const char *key) {
   lua_getfield(L, tbl, key);
   int64_t v = lua_isinteger(L, -1) ? lua_tointeger(L, -1) : 0;
@@ -64,6 +70,8 @@ static dl_status made_card(lua_State *L, int tbl, const dl_card **out) {
   for (int i = 1, n = (int)lua_rawlen(L, figures); i <= n; i++) {
     lua_rawgeti(L, figures, i);
     int at = lua_gettop(L);
+    if (!lua_istable(L, at) || !text_at(L, at, "field"))
+      return dl_fail(DL_ValueError, DL_E_ARGUMENT, "figure %d of a card names no field", i);
     dl_figure f = {.field = text_at(L, at, "field"), .unit = text_at(L, at, "unit"),
                    .kind = text_at(L, at, "kind"), .source = text_at(L, at, "source"),
                    .date = text_at(L, at, "date"), .confidence = text_at(L, at, "confidence"),
@@ -78,6 +86,8 @@ static dl_status made_card(lua_State *L, int tbl, const dl_card **out) {
 static dl_status read_cards(lua_State *L, dl_sim_options *o) {
   lua_getfield(L, 1, "cards");
   int cards = lua_gettop(L);
+  if (!lua_istable(L, cards))
+    return dl_fail(DL_TypeError, DL_E_ARGUMENT, "cards are a list of names or tables");
   int64_t n = (int64_t)lua_rawlen(L, cards);
   if (n < 1 || n > DL_GPU_MAX)
     return dl_fail(DL_ValueError, DL_E_ARGUMENT, "1 to %d GPUs can be simulated, not %lld",
@@ -87,6 +97,8 @@ static dl_status read_cards(lua_State *L, dl_sim_options *o) {
     const dl_card **c = &o->card[o->count];
     if (lua_type(L, -1) == LUA_TTABLE) {
       DL_TRY(made_card(L, lua_gettop(L), c));
+    } else if (!lua_isstring(L, -1)) {
+      return dl_fail(DL_TypeError, DL_E_ARGUMENT, "a card is a name or a table");
     } else {
       *c = dl_card_find(lua_tostring(L, -1));
       if (!*c) return no_card(lua_tostring(L, -1));
@@ -137,6 +149,7 @@ static int l_open(lua_State *L) {
   const dl_driver *drv;
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 1);
+  free_cards(&fresh);
   o.memory = bytes_at(L, 1, "memory");
   o.host_budget = bytes_at(L, 1, "host");
   o.host_us_per_op = number_at(L, 1, "host_us_per_op", 0);
@@ -266,10 +279,13 @@ static int l_report(lua_State *L) {
   return 1;
 }
 
+#define MOST_US 1e12 /* eleven days: nothing that somebody waits for takes longer */
+
 /* _sim_work(us): the host was busy for so long; gives the host's clock in microseconds, or nil */
 static int l_work(lua_State *L) {
   if (!dl_gpu || !dl_gpu->simulated) return 0;
-  dl_sim_host_work(luaL_optnumber(L, 1, 0));
+  double us = luaL_optnumber(L, 1, 0);
+  if (us > 0 && us < MOST_US) dl_sim_host_work(us);
   lua_pushnumber(L, dl_gpu->host_us());
   return 1;
 }
@@ -281,12 +297,12 @@ static const dl_tag_info t_feed = {"dlrepl.feed", sizeof(feedbox)};
 static feedbox *new_feed(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   feedbox *b = dl_new_object(L, &t_feed);
-  b->f = (dl_sim_feed){.workers = (int)number_at(L, 1, "workers", 0),
-                       .prefetch = (int)number_at(L, 1, "prefetch", 0),
-                       .items = (int64_t)number_at(L, 1, "items", 1),
-                       .item_us = number_at(L, 1, "item_us", 0),
-                       .pin_us = number_at(L, 1, "pin_us", 0),
-                       .start_us = number_at(L, 1, "start_us", 0)};
+  b->f = (dl_sim_feed){.workers = (int)bounded_at(L, 1, "workers", 0, DL_SIM_WORKERS),
+                       .prefetch = (int)bounded_at(L, 1, "prefetch", 0, 1000),
+                       .items = (int64_t)bounded_at(L, 1, "items", 1, 1e9),
+                       .item_us = bounded_at(L, 1, "item_us", 0, MOST_US),
+                       .pin_us = bounded_at(L, 1, "pin_us", 0, MOST_US),
+                       .start_us = bounded_at(L, 1, "start_us", 0, MOST_US)};
   return b;
 }
 
@@ -312,6 +328,7 @@ static int l_feed(lua_State *L) {
  */
 static int l_loader(lua_State *L) {
   int64_t batches = luaL_checkinteger(L, 2);
+  luaL_argcheck(L, batches >= 0 && batches <= 10000000, 2, "0 to 10,000,000 batches");
   double step = luaL_checknumber(L, 3);
   lua_pushnumber(L, dl_sim_loader_us(&new_feed(L)->f, batches, step));
   return 1;

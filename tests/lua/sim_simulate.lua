@@ -67,6 +67,16 @@ refused({card = {name = "mine", fields = {bandwidth = 100}}}, "ValueError: card 
 refused({card = 42}, "TypeError: simulate(): argument 'card' must be…", "a number for a card")
 refused({file = "/nonexistent.json"}, "OSError: /nonexistent.json…", "a file that is not there")
 
+for i, spec in ipairs {{}, {cards = 1}, {cards = {}}, {cards = {true}},
+    {cards = {{figures = {1}}}}, {cards = {{figures = {{value = 1}}}}}, {cards = {{base = "t4"}}, memory = -1}} do
+  tap.is(pcall(dlrepl._sim_open, spec), false, "the binding refuses nonsense, case " .. i)
+end
+tap.is(cuda.is_available(), false, "and nothing is open")
+for _, options in ipairs {"", 0 / 0, {card = {}}, {card = ("x"):rep(1000)},
+    {card = "t4", count = 1.5}, {card = "t4", memory = 0 / 0}, {card = "t4", memory = math.huge}, {card = {"t4", 5}},
+    {card = {base = 5}}, {card = {base = "t4", fields = {clock = "fast"}}}, true} do
+  tap.is(pcall(dlrepl.simulate, options), false, "so does simulate")
+end
 dlrepl.simulate "t4"
 pcall(dlrepl.simulate, {card = {base = "t4", fields = {bandwidth = -3}}})
 tap.is(cuda.get_device_name(), "Tesla T4 [SIMULATED]", "a card that makes no sense changes nothing")
