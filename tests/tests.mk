@@ -133,7 +133,7 @@ test-jupyter: $(BIN)
 test-lessons: $(BIN)
 	FULL=$(FULL) $(PROVE) -j$(JOBS) tests/lessons
 
-TEST_SETS += test-clang test-fuzz test-asan test-lessons $(if $(TEST_JUPYTER),test-jupyter)
+TEST_SETS += test-clang test-fuzz test-asan test-cuda test-lessons $(if $(TEST_JUPYTER),test-jupyter)
 
 test-style:
 	$(PROVE) tests/style.t

@@ -108,7 +108,7 @@ struct block {
   uint32_t votes[3] = {0, 0, 0}; /* or, and, count of the last __syncthreads_… */
 };
 
-inline block now;
+inline block &now = *new block; /* never destroyed: its fibers' stacks stay reachable */
 inline thread *self;
 inline unsigned order;           /* which order threads and blocks start in */
 inline uint64_t launches, barriers, atomics, switches; /* since start */

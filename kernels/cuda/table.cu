@@ -8,11 +8,7 @@
 
 #include <stdio.h>
 
-#ifndef DL_CUDA_LINK
-#define DL_CUDA_LINK __attribute__((weak)) /* while kernels are being written */
-#endif
-
-#define ROW_POINTWISE(id) DL_CUDA(id) DL_CUDA_LINK;
+#define ROW_POINTWISE(id) DL_CUDA(id);
 #define ROW_REDUCE(id) ROW_POINTWISE(id)
 #define ROW_KERNEL(id) ROW_POINTWISE(id)
 #define ROW_KERNELC(id) ROW_POINTWISE(id)
