@@ -29,4 +29,19 @@ like(run({}, $DLREPL, '--gpu', 't4', '-e', '')->{err}, qr/a GPU is named as in s
     'the form is told');
 is(run({}, $DLREPL, '--gpu')->{status}, 2, '--gpu alone is a usage error');
 
+# A bad label is met where the host waits; CUDA_LAUNCH_BLOCKING=1 makes it wait at once.
+my $label = 'local x = torch.zeros(2, 3, {device="cuda"}) '
+    . 'print(pcall(F.cross_entropy, x, torch.tensor({1, 7}, {device="cuda"})))';
+like(run({}, $DLREPL, '--gpu', 'sim:t4', '-e', $label)->{out}, qr/^true/,
+    'a launch with a bad label returns');
+{
+    local $ENV{CUDA_LAUNCH_BLOCKING} = 1;
+    like(run({}, $DLREPL, '--gpu', 'sim:t4', '-e', $label)->{out},
+        qr/^false\tAcceleratorError: CUDA error: device-side assert/,
+        'with CUDA_LAUNCH_BLOCKING=1 the line itself fails');
+}
+my $shell = 'print(io.popen("echo hi"):read(), torch.ones(2, {device="cuda"}):sum():item())';
+is(run({}, $DLREPL, '--gpu', 'sim:t4', '-e', $shell)->{out}, "hi\t2.0\n",
+    'programs can be run while a GPU is simulated');
+
 done_testing();
