@@ -73,7 +73,8 @@ torch.autocast({device_type="cuda", dtype=torch.float16}, function()
 end)
 out.dtype, loss.dtype]],
      say = T"The product ran in 16 bits, the loss in 32: it sums many terms, and sums lose "
-       .. T"digits."},
+       .. T"digits. (torch.cuda.amp.autocast and torch.cuda.amp.GradScaler, which you will still "
+       .. T"meet, are the older names of the same.)"},
 
     {id = "weights", kind = "predict", title = T"And the weights?", code = [[
 print(model.weight.dtype)]], options = {"torch.float16", "torch.float32"},

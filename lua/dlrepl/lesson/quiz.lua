@@ -86,7 +86,11 @@ function mark.many(step, text)
   table.sort(list)
   local right, is_right = {table.unpack(step.correct)}, {}
   table.sort(right)
-  if same_list(list, right) then return true, step.why[right[1]] end
+  if same_list(list, right) then
+    local words = {}
+    for i, n in ipairs(right) do words[i] = letter(n) .. ": " .. step.why[n] end
+    return true, table.concat(words, " ")
+  end
   for _, n in ipairs(right) do is_right[n] = true end
   for _, n in ipairs(list) do
     if not is_right[n] then return false, letter(n) .. ": " .. step.why[n] end
