@@ -132,6 +132,8 @@ DL_KERNEL(native_batch_norm) {
             .training = c->arg[5].i, .momentum = dl_arg_f(&c->arg[6]), .eps = dl_arg_f(&c->arg[7]),
             .wide = c->compute == DL_F64};
   sizes(&j, &c->in[0]);
+  if (j.n * j.inner == 0 && j.training)
+    for (int64_t k = 0; k < j.channels; k++) set(&j, j.mean, k, 0), set(&j, j.inv, k, 0);
   return run(&j, forward);
 }
 

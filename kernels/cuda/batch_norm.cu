@@ -249,7 +249,11 @@ DL_CUDA(native_batch_norm) {
   s.training = c->arg[5].i, s.momentum = dl_arg_f(&c->arg[6]), s.eps = dl_arg_f(&c->arg[7]);
   if (s.training) s.mean = vec_of(&c->out[1]), s.inv = vec_of(&c->out[2]);
   job j = job_of(&x.v);
-  if (x.v.numel == 0) return DL_OK;
+  if (x.v.numel == 0) {
+    for (int k = 1; k < 3; k++)
+      DL_TRY(dl_cu_zero(c->out[k].data, c->out[k].numel * dl_cu_esize(&c->out[k]), stream));
+    return DL_OK;
+  }
   DL_BY_FLOAT(x.v.dtype, DL_TRY(forward<T>(j, s, &c->out[0], stream)));
   for (int k = 2; k < 4 && s.training; k++)
     if (v[k].v.data != c->in[1 + k].data) DL_TRY(dl_cu_copy(&c->in[1 + k], &v[k].v, stream));

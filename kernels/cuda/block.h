@@ -7,12 +7,10 @@
 
 #include "geo.h"
 
-/* The next loop is unrolled (its arrays stay in registers), or is not (fewer registers). */
+/* The next loop is not unrolled: fewer registers. */
 #ifdef __CUDACC__
-#define DL_UNROLL _Pragma("unroll")
 #define DL_ROLLED _Pragma("unroll 1")
 #else
-#define DL_UNROLL
 #define DL_ROLLED
 #endif
 

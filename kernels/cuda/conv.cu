@@ -149,6 +149,7 @@ dl_cu_product product_of(const work &k, int64_t count) {
   dl_cu_product p = {};
   p.batch = count, p.alpha = 1;
   p.in = p.out = (uint8_t)k.dtype;
+  p.convolution = true;
   return p;
 }
 

@@ -226,6 +226,7 @@ static bool try_driver(const dl_cu_product &g, void *stream, dl_status *st) {
   if (!stored(g.k, g.n, g.brs, g.bcs, &p.tb, &p.ldb)) return false;
   p.dtype = g.in;
   p.wide = g.out != g.in;
+  p.convolution = g.convolution;
   p.m = g.m, p.n = g.n, p.k = g.k, p.ldc = g.crs, p.batch = g.batch;
   p.a = g.a, p.b = g.b, p.c = g.c;
   p.step_a = g.abs, p.step_b = g.bbs, p.step_c = g.cbs;

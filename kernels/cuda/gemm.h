@@ -21,6 +21,7 @@ typedef struct dl_cu_product {
   int64_t crs, cbs;
   double alpha, beta;
   uint8_t in, out;
+  bool convolution;              /* see dl_cuda_gemm */
 } dl_cu_product;
 
 dl_status dl_cu_multiply(const dl_cu_product *g, void *stream);

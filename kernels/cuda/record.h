@@ -59,6 +59,7 @@ const char *dl_cuda_fault_text(const dl_cuda_fault *f, char *buf, size_t cap);
 typedef struct dl_cuda_gemm {
   uint8_t dtype;
   bool wide;                     /* c is F32 where a and b are F16 or BF16 */
+  bool convolution;              /* part of one: torch.backends.cudnn.allow_tf32 decides */
   bool ta, tb;                   /* a (b) is stored as k x m (n x k) */
   int64_t m, n, k, lda, ldb, ldc, batch, step_a, step_b, step_c;
   const void *a, *b;

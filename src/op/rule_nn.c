@@ -163,6 +163,12 @@ dl_status dl_rule_adaptive_avg_pool2d(dl_call *c) {
   if ((x->ndim != 3 && x->ndim != 4) || size->n != 2 || size->is[0] < 0 || size->is[1] < 0)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
                    "adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got %s", STR(x, buf));
+  for (int i = x->ndim - 2; i < x->ndim; i++)
+    if (x->size[i] == 0)
+      return dl_fail(DL_RuntimeError, DL_E_SHAPE,
+                     "adaptive_avg_pool2d(): Expected input to have non-zero size for non-batch "
+                     "dimensions, but input has sizes %s with dimension %d being empty",
+                     STR(x, buf), i);
   if (!dl_dtype_is_float(d)) return no_kernel("adaptive_avg_pool2d", d);
   pool_out(c, 0, d, c->arg[1].is);
   c->compute = dl_compute_for(d);

@@ -76,9 +76,11 @@ typedef struct tally { int ran, skipped; bool good; } tally;
 
 static const char *describe(recipe_how h, unsigned order) {
   static char text[96];
-  snprintf(text, sizeof text, "%s%s%s grow %d order %u",
+  char empty[32] = "";
+  if (h.empty) snprintf(empty, sizeof empty, " %d made 0", (int)h.empty);
+  snprintf(text, sizeof text, "%s%s%s%s grow %d order %u",
            h.dtype == DL_NODTYPE ? "plain" : dl_dtypes[h.dtype].name, h.strided ? " strided" : "",
-           h.single ? " ones" : "", h.grow, order);
+           h.single ? " ones" : "", empty, h.grow, order);
   return text;
 }
 
@@ -185,7 +187,8 @@ static double largest(const recipe *r, int grow) {
 }
 
 /* The sample: as written in every dtype, but strided in three; ones in float32; 31 strided, 33 in
- * three dtypes, 257 in float32 (a quarter of the large ones); what more.def has in float32 both ways and in two more dtypes. */
+ * three dtypes, 257 in float32 (a quarter of the large ones); what more.def has in float32 both
+ * ways and in two more dtypes. */
 static bool sampled(const recipe *r, dl_dtype d, int grow, bool strided,
                     bool single) {
   bool few = d == DL_BF16 || d == DL_I64;
@@ -214,12 +217,25 @@ static void one_size(const recipe *r, int grow, bool single, tally *t) {
     }
 }
 
+/* Each size of the recipe made 0 in turn. */
+static void empties(const recipe *r, tally *t) {
+  int64_t sizes[8];
+  int n = recipe_sizes(r, sizes);
+  for (int i = 0; i < n; i++) {
+    recipe_how h = RECIPE_PLAIN;
+    h.dtype = DL_F32;
+    h.empty = sizes[i];
+    combination(r, h, false, t);
+  }
+}
+
 static void one(const recipe *r) {
   static const int grow[] = {0, 10, 16, 128};
   tally t = {0, 0, true};
   for (int i = 0; i < (in_more(r) ? 1 : 4); i++) one_size(r, grow[i], false, &t);
   bool sized = strchr(r->args, '(') != NULL; /* lists of sizes would not agree with ones */
   if (!in_more(r) && !sized) one_size(r, 0, true, &t);
+  empties(r, &t);
   ok(t.good && t.ran > 0, "%s gives the CPU's numbers (%d ways)", name, t.ran);
 }
 
