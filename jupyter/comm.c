@@ -1,9 +1,9 @@
 /* comm.c -- comms: messages between Lua objects and a frontend's
  *
  * For shell.c and lkernel.c. Lua registers targets and gets a comm for each one that a frontend
- * opens, or opens one itself. A comm is a table: id, target, :send(data, buffers), :close(data), and
- * the functions on_msg(comm, data, buffers), on_close(comm, data) if they were set. Buffers are a
- * list of strings, bytes as they are.
+ * opens, or opens one itself. A comm is a table: id, target, :send(data, buffers), :close(data),
+ * and the functions on_msg(comm, data, buffers), on_close(comm, data) if they were set. Buffers are
+ * a list of strings, bytes as they are.
  *
  * INVARIANT  A frontend that opens an unknown target is told at once that it is closed.
  * MUST NOT   run handlers except through the session. */

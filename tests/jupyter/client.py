@@ -18,6 +18,7 @@ from jupyter_client.blocking import BlockingKernelClient
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DLREPL = os.environ.get("DLREPL") or os.path.join(TOP, "dlrepl")
 ASAN = "asan" in DLREPL  # slower, larger, with a crash handler of its own
+PATIENCE = 120 if ASAN else 20  # seconds for a reply
 TMP = tempfile.mkdtemp(prefix="dlrepl-test-")
 PORTS = ("shell", "iopub", "stdin", "control", "hb")
 os.environ["XDG_DATA_HOME"] = TMP + "/data"
@@ -98,7 +99,7 @@ class Kernel:
     def pid(self):
         return self.process.pid
 
-    def collect(self, msg_id, timeout=20, channel="shell"):
+    def collect(self, msg_id, timeout=PATIENCE, channel="shell"):
         """The reply to msg_id and its messages up to idle."""
         cell, kc = Cell(msg_id), self.client
         get = kc.get_shell_msg if channel == "shell" else kc.get_control_msg
@@ -118,18 +119,18 @@ class Kernel:
                 cell.idle_at = time.perf_counter()
                 return cell
 
-    def run(self, code, timeout=20, **options):
+    def run(self, code, timeout=PATIENCE, **options):
         options.setdefault("allow_stdin", False)
         return self.collect(self.client.execute(code, **options), timeout)
 
-    def ask(self, kind, timeout=20, channel="shell", reply=True, **content):
+    def ask(self, kind, timeout=PATIENCE, channel="shell", reply=True, **content):
         """A request of any kind."""
         kc = self.client
         msg = kc.session.msg(kind, content)
         (kc.shell_channel if channel == "shell" else kc.control_channel).send(msg)
         return self.collect(msg["header"]["msg_id"], timeout, channel if reply else None)
 
-    def wait_output(self, text, timeout=20):
+    def wait_output(self, text, timeout=PATIENCE):
         """Until a stream holds the text."""
         end, seen = time.time() + timeout, ""
         while text not in seen:

@@ -273,7 +273,8 @@ def crash():
     os.kill(k.pid, signal.SIGSEGV)
     status = k.ended(5)
     tap.ok(status not in (None, 0), "a crash ends the process", status)
-    tap.has(k.logged(), "SEGV" if ASAN else "crashed", "with a word in the log")
+    if not ASAN:  # whose report goes to descriptor 2
+        tap.has(k.logged(), "crashed", "with a word in the log")
     k.close()
 
 
