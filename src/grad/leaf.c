@@ -43,18 +43,31 @@ dl_status dl_walk_hooks(dl_node *n, dl_tensor **gout) {
   return DL_OK;
 }
 
-/* May the leaf own this very tensor? Nobody else sees it, and it holds no larger storage. */
+/* May the leaf own this very tensor? Nobody else sees it but, where it is a view, the tensor it was
+ * made of, which lives for its sake alone; and it holds no larger storage. */
 static bool may_take(const dl_tensor *g) {
-  return !dl_grad_enabled() && g->refs == 1 && g->st->refs == 1 && g->contig && !g->requires_grad &&
+  const dl_tensor *base = g->extra ? g->extra->base : NULL;
+  int32_t known = 1 + (base && base->refs == 1 && base->st == g->st);
+  return !dl_grad_enabled() && g->refs == 1 && g->st->refs == known && g->contig &&
+         !g->requires_grad &&
          (size_t)g->numel * dl_dtype_size((dl_dtype)g->dtype) == g->st->nbytes;
+}
+
+static dl_tensor *take(dl_tensor **g) {
+  dl_tensor *t = *g;
+  *g = NULL;
+  if (t->extra && t->extra->base) {
+    t->extra->view_kind = DL_VIEW_PLAIN;
+    dl_tensor_drop(&t->extra->base);
+  }
+  return t;
 }
 
 dl_status dl_walk_store(dl_tensor *leaf, dl_tensor **g) {
   dl_extra *x = leaf->extra;
   dl_tensor *fresh = NULL;
   if (!x->grad && may_take(*g)) {
-    x->grad = *g;
-    *g = NULL;
+    x->grad = take(g);
   } else if (!x->grad) {
     DL_TRY(contiguous_copy(*g, &x->grad));
   } else if (!dl_grad_enabled()) {

@@ -227,7 +227,10 @@ do
     tap.is(now(), params + 26112 + 53760 + 512 + 2560 + 512,
            "after the loss: itself, the logarithms, the sum of weights")
     opt:zero_grad()
+    cuda.reset_peak_memory_stats()
     loss:backward()
+    tap.is(cuda.max_memory_allocated() - base, params + 26112 + 2560 + 512 + 8192 + 512 + 3 * 51200,
+           "backward's peak: ReLU's result and its two gradients, beside those of the last layer")
     tap.is(now(), 2 * params + 26112 + 2560 + 512, "after backward: gradients; the graph is gone")
     opt:step()
     tap.is(now(), 2 * params + 26112 + 2560 + 512, "SGD keeps nothing")
