@@ -170,6 +170,20 @@ static void advise_checkpoint(dl_explanation *e) {
   advise(e, DL_LESS, h->saved - h->last_saved, text);
 }
 
+/* No pass is under way: the line that holds most of what is neither model nor optimizer. */
+static void advise_letting_go(dl_explanation *e) {
+  const dl_holder *most = NULL;
+  char at[80], text[200];
+  for (int i = 0; i < e->holders; i++) {
+    const dl_holder *h = &e->holder[i];
+    if (h->transients && (!most || h->bytes > most->bytes)) most = h;
+  }
+  if (!most || !most->source) return;
+  snprintf(text, sizeof text, "set to nil, if it is done with, what was made at %s",
+           place(most, at, sizeof at));
+  advise(e, DL_FREE, most->bytes, text);
+}
+
 static void advise_all(dl_explanation *e, const dl_holder *worst, pass p) {
   bool forward = !dl_phase_backward && !dl_phase_step;
   char at[80], text[200];
@@ -189,7 +203,8 @@ static void advise_all(dl_explanation *e, const dl_holder *worst, pass p) {
     advise(e, DL_LESS, (p.grows + (forward ? e->asked : 0)) / 2,
            "half the batch (and two backward() a step, to the same effect)");
   if (forward) advise_checkpoint(e);
-  if (!dl_phase_step && !(dl_mode & DL_MODE_AUTOCAST))
+  if (forward && p.grows == 0) advise_letting_go(e);
+  if (!dl_phase_step && p.mixed > 0 && !(dl_mode & DL_MODE_AUTOCAST))
     advise(e, DL_LESS, p.mixed + (forward ? e->asked / 2 : 0) - e->role[DL_ROLE_PARAM] / 2,
            "torch.autocast(\"cuda\"): activations in half precision");
   if (!dl_phase_step) advise_segments(e, p);

@@ -65,6 +65,7 @@ do
   tap.like(text, "largest: 40%.00 MiB at gpu_oom.lua:54 %(other, zeros%)", "and who made it, where")
   tap.like(text, "why: size%. 40%.00 MiB alive and 80%.00 MiB asked for are 20%.00 MiB ",
            "size: it can not fit")
+  tap.is(promised("set to nil"), 40 * MiB, "what to try: let go of it")
   tap.is(cuda.memory_allocated(), 40 * MiB, "nothing is lost")
   tap.ok(pcall(torch.zeros, 10 * MiB, dev), "and the session goes on")
   tap.is(cuda.memory_stats().num_ooms, 1, "one is counted")
