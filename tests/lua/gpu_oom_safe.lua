@@ -85,6 +85,36 @@ do
   tap.is(cuda.memory_allocated(), workspace, "and no memory is lost")
 end
 
+do
+  clean()
+  small()
+  local before = state()
+  train()
+  local after = state()
+  local n, other, failed = 0, {}, 0
+  repeat
+    n = n + 1
+    small()
+    cuda.empty_cache()
+    dlrepl.debug.refuse(n)
+    local ok, e = pcall(train)
+    local met = not dlrepl.debug.refuse(0)
+    if met and not ok then
+      failed = failed + 1
+      if e.class ~= "MemoryError" and e.class ~= "RuntimeError" then
+        other[#other + 1] = n .. ": " .. tostring(e)
+      end
+      if state() == before then train() end
+      if state() ~= after then other[#other + 1] = n .. " left half a step" end
+    end
+  until not met or n > 600
+  tap.is(table.concat(other, "\n"), "", "each allocation of the host refused in turn: an error, "
+         .. "nothing half-done")
+  tap.ok(failed > 50, "that were " .. failed .. " allocations")
+  model, opt, x, y = nil, nil, nil, nil
+  tap.is(cuda.memory_allocated(), workspace, "and no memory of the GPU is lost")
+end
+
 -- fn fails with out of memory where the callback allocates; afterwards all is well.
 local function refused(name, fn)
   clean()
