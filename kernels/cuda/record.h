@@ -55,7 +55,7 @@ const char *dl_cuda_fault_text(const dl_cuda_fault *f, char *buf, size_t cap);
 /* ---- what kernels ask of the driver ---------------------------------------------------------- */
 /* c = alpha * op(a) op(b) + beta * c in `batch` problems, row-major: c is m x n, op(a) m x k,
  * op(b) k x n; ld* are row lengths of a, b, c as stored, step_* elements from one problem to the
- * next. dtype is F16, BF16, F32 or F64; sums are kept in float32 (float64). beta 0 never reads c. */
+ * next. dtype is F16, BF16, F32 or F64; sums are kept in float32 (float64); beta 0 reads no c. */
 typedef struct dl_cuda_gemm {
   uint8_t dtype;
   bool wide;                     /* c is F32 where a and b are F16 or BF16 */

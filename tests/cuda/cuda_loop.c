@@ -189,8 +189,7 @@ static double largest(const recipe *r, int grow) {
 /* The sample: as written in every dtype, but strided in three; ones in float32; 31 strided, 33 in
  * three dtypes, 257 in float32 (a quarter of the large ones); what more.def has in float32 both
  * ways and in two more dtypes. */
-static bool sampled(const recipe *r, dl_dtype d, int grow, bool strided,
-                    bool single) {
+static bool sampled(const recipe *r, dl_dtype d, int grow, bool strided, bool single) {
   bool few = d == DL_BF16 || d == DL_I64;
   if (full) return true;
   if (in_more(r)) return d == DL_F32 || (few && !strided);
