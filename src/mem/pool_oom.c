@@ -16,15 +16,23 @@ const char *dl_bytes_str(int64_t n, char buf[32]) {
   return buf;
 }
 
-dl_status dl_pool_out_of_memory(dl_pool *p, const dl_request *r) {
+/* As MPSAllocator.mm words it: there is one limit and no word of fragmentation. */
+static void fail_on_mps(dl_pool *p, const dl_request *r, int64_t allowed) {
+  char mine[32], other[32], most[32], want[32];
+  dl_fail(DL_RuntimeError, DL_E_OOM,
+          "MPS backend out of memory (MPS allocated: %s, other allocations: %s, max allowed: %s). "
+          "Tried to allocate %s on private pool. Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to "
+          "disable upper limit for memory allocations (may cause system failure).",
+          dl_bytes_str(p->stats.reserved_bytes[DL_POOL_ALL].current, mine),
+          dl_bytes_str(p->props.context_bytes, other), dl_bytes_str(allowed, most),
+          dl_bytes_str(r->bytes, want));
+}
+
+static void fail_on_cuda(dl_pool *p, const dl_request *r, int64_t total, int64_t free_now) {
   char want[32], total_s[32], free_s[32], mine[32], allowed[32], used[32], idle[32];
-  size_t free_now = 0, total = 0;
   int64_t reserved = p->stats.reserved_bytes[DL_POOL_ALL].current;
   int64_t live = p->stats.allocated_bytes[DL_POOL_ALL].current;
   bool limited = p->allowed >= 0;
-  p->stats.num_ooms++;
-  if (p->drv->mem_info(p->dev, &free_now, &total) != DL_CU_OK)
-    total = (size_t)p->props.total_memory;
   if (limited) dl_bytes_str(p->allowed, allowed);
   dl_fail(DL_OutOfMemoryError, DL_E_OOM,
           "CUDA out of memory. Tried to allocate %s. GPU %d has a total capacity of %s of which %s "
@@ -34,11 +42,22 @@ dl_status dl_pool_out_of_memory(dl_pool *p, const dl_request *r) {
           "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See "
           "documentation for Memory Management  (https://docs.pytorch.org/docs/stable/notes/"
           "cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf)",
-          dl_bytes_str(r->segment, want), p->dev, dl_bytes_str((int64_t)total, total_s),
-          dl_bytes_str((int64_t)free_now, free_s),
+          dl_bytes_str(r->segment, want), p->dev, dl_bytes_str(total, total_s),
+          dl_bytes_str(free_now, free_s),
           dl_bytes_str(reserved + p->props.context_bytes, mine), limited ? allowed : "",
           limited ? " allowed; " : "", dl_bytes_str(live, used),
           dl_bytes_str(reserved - live, idle));
+}
+
+dl_status dl_pool_out_of_memory(dl_pool *p, const dl_request *r) {
+  size_t free_now = 0, total = 0;
+  p->stats.num_ooms++;
+  if (p->drv->mem_info(p->dev, &free_now, &total) != DL_CU_OK)
+    total = (size_t)p->props.total_memory;
+  if (dl_gpu_type == DL_MPS)
+    fail_on_mps(p, r, p->allowed >= 0 ? p->allowed : (int64_t)total);
+  else
+    fail_on_cuda(p, r, (int64_t)total, (int64_t)free_now);
   if (p->drv->simulated) dl_note("this GPU is simulated: %s", p->props.name);
   if (r->refused) dl_note("this allocation was refused on purpose");
   if (dl_pool_explain) dl_pool_explain(p, p->dev, (size_t)r->asked);

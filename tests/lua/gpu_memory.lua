@@ -305,6 +305,10 @@ do
   dlrepl.simulate {card = "h100-sxm", force = true}
   torch.ones(2, 2, dev):mm(torch.ones(2, 2, dev))
   tap.is(cuda.memory_reserved(), 2 * MiB + 32 * MiB, "on a 9.0 cuBLAS takes 32 MiB")
+  dlrepl.simulate {card = "t4", device = "mps", force = true}
+  tap.raises(function() torch.zeros(10 ^ 10, {device = "mps"}) end, "RuntimeError: MPS backend out "
+             .. "of memory (MPS allocated: 0 bytes, other allocations: …", "mps has its own text")
+  dlrepl.simulate {card = "t4", force = true}
   keep = torch.zeros(10, dev)
   keep = nil
   collectgarbage()
