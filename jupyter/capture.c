@@ -181,7 +181,8 @@ bool dl_capture_open(void) {
     if ((pipe_[i] = redirect(i + 1)) < 0) return false;
   stdout = out;
   stderr = err;
-  return open_ = true;
+  open_ = true;
+  return true;
 }
 
 int dl_capture_log(void) { return log_fd; }
