@@ -13,6 +13,8 @@
 # A C test is tests/c/<area>_<what>.c with a main(); a Lua test is tests/lua/<area>_<what>.lua.
 
 PROVE     ?= prove
+# A plugin that was built here is not what the tests are about; tests/cuda/plugin.t asks for one.
+export DLREPL_CUDA := 0
 TEST_C    := $(sort $(foreach f,$(wildcard tests/c/*_*.c),$(f)))
 TEST_BIN  := $(TEST_C:tests/c/%.c=$(BUILD)/tests/c/%)
 TEST_LUA  := $(sort $(filter-out tests/lua/tap.lua,$(wildcard tests/lua/*.lua))) \
@@ -88,7 +90,7 @@ FIBER_O   := $(CUDA_SRC:kernels/cuda/%.cu=$(BUILD)/cuda-fiber/%.o) \
              $(patsubst tests/cuda/%.cc,$(BUILD)/cuda-fiber/%.o,$(wildcard tests/cuda/*.cc))
 # calls to the sanitizer instead of code in place: a third of the time to compile
 FIBER_SAN := $(if $(SAN),-fsanitize=address --param asan-instrumentation-with-call-threshold=0)
-FIBER_OPT := -x c++ -std=c++17 -g1 $(if $(SAN),-Og,-O1) -D_GNU_SOURCE -Isrc -Ikernels \
+FIBER_OPT := -x c++ -std=c++17 -fPIC -g1 $(if $(SAN),-Og,-O1) -D_GNU_SOURCE -Isrc -Ikernels \
              -Ikernels/cuda -Itests/cuda -ffp-contract=off -fno-math-errno $(WARN) -MMD -MP $(FIBER_SAN)
 TEST_CUDA := $(patsubst tests/cuda/%.c,$(BUILD)/tests/cuda/%,$(wildcard tests/cuda/cuda_*.c))
 
@@ -105,9 +107,21 @@ $(BUILD)/tests/cuda/%: $(BUILD)/tests/cuda/%.o $(BUILD)/tests/cuda/run.o $(FIBER
                        $(BUILD)/tests/c/tap.o $(BUILD)/tests/c/recipe.o $(BUILD)/libdl.a
 	$(CXX) $(LDSAN) -rdynamic -o $@ $(filter %.o,$^) -Wl,--whole-archive $(BUILD)/libdl.a -Wl,--no-whole-archive $(LIBS)
 
+# The real driver's own code, without a GPU: compiled beside those kernels over a CUDA runtime of the
+# tests, it makes a plugin that the program loads as it loads the true one.
+FAKE_CC   := $(wildcard kernels/cuda/driver/*.cc)
+FAKE_O    := $(FAKE_CC:kernels/cuda/driver/%.cc=$(BUILD)/cuda-fiber/driver/%.o)
+$(BUILD)/cuda-fiber/driver/%.o: kernels/cuda/driver/%.cc tests/cuda/fake/cuda_runtime.h
+	@mkdir -p $(@D)
+	$(CXX) -Itests/cuda/fake $(FIBER_OPT) -c -o $@ $<
+$(BUILD)/dl_cuda_fake.so: $(FAKE_O) $(FIBER_O)
+	$(CXX) $(LDSAN) -shared -o $@ $^ -ldl -lpthread
+
 test-cuda:
 	@$(ASAN_MAKE) -j$(JOBS) $(TEST_CUDA:$(BUILD)/%=build-asan/%)
 	$(ASAN_ENV) FULL=$(FULL) $(PROVE) --exec '' $(TEST_CUDA:$(BUILD)/%=build-asan/%)
+	@$(ASAN_MAKE) -j$(JOBS) all build-asan/dl_cuda_fake.so
+	$(ASAN_ENV) FULL=$(FULL) DLREPL=$(CURDIR)/build-asan/dlrepl $(PROVE) tests/cuda/plugin.t
 	FULL=$(FULL) $(PROVE) tests/cuda/compile.t
 
 .SECONDARY: $(FIBER_O) $(TEST_CUDA:%=%.o) $(BUILD)/tests/cuda/run.o

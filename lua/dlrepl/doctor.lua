@@ -117,8 +117,11 @@ local function gpu(f)
     local cuda = require("torch").cuda
     return "ok", cuda.is_available() and cuda.get_device_name() or "a simulated one, as mps"
   end
-  local words = "none: this version is built for the CPU only, so torch.cuda.is_available() is "
-    .. "false; dlrepl.simulate(\"t4\") simulates one"
+  local cuda = require("torch").cuda
+  if cuda.is_available() then
+    return "ok", string.format("%s (%s, from %s)", cuda.get_device_name(), f.cuda, f.cuda_file)
+  end
+  local words = string.format("none: %s; dlrepl.simulate(\"t4\") simulates one", f.cuda)
   if f.nvidia then words = words .. ". The NVIDIA card of this machine is not used" end
   return "--", words
 end

@@ -51,7 +51,10 @@ int dl_check_gpu(lua_State *L, int i, const char *fn) {
 }
 
 /* ---- devices --------------------------------------------------------------------------------- */
-static bool is_cuda(void) { return dl_gpu && dl_gpu_type == DL_CUDA; }
+static bool is_cuda(void) {
+  dl_gpu_look();
+  return dl_gpu && dl_gpu_type == DL_CUDA;
+}
 
 static int l_is_available(lua_State *L) {
   lua_pushboolean(L, is_cuda());
@@ -196,6 +199,7 @@ static int l_get_default_device(lua_State *L) {
 
 /* cuda._kind(): "cuda" or "mps", nil without a driver; and whether it is simulated */
 static int l_kind(lua_State *L) {
+  dl_gpu_look();
   if (!dl_gpu) return 0;
   lua_pushstring(L, dl_gpu_type == DL_MPS ? "mps" : "cuda");
   lua_pushboolean(L, dl_gpu->simulated);

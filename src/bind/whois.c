@@ -87,7 +87,7 @@ static bool look(lua_State *L, int i, hunt *h, int depth) {
 /* The value on top of the stack, called `name`; pops it. */
 static bool called(lua_State *L, const char *name, hunt *h) {
   snprintf(h->path, PATH, "%s", name);
-  bool found = *name != '(' && look(L, lua_gettop(L), h, 0);
+  bool found = *name != '(' && strcmp(name, "_G") && look(L, lua_gettop(L), h, 0);
   lua_pop(L, 1);
   return found;
 }
@@ -124,6 +124,7 @@ static bool in_globals(lua_State *L, hunt *h) {
       h->left--;
       if (lua_type(L, -2) != LUA_TSTRING) continue;
       const char *name = lua_tostring(L, -2);
+      if (!strcmp(name, "_G") || !strcmp(name, "_")) continue; /* the prompt's last value */
       bool table = lua_type(L, -1) == LUA_TTABLE;
       /* our own tables (torch, nn …) hold no tensor of the user's */
       if (table && (!deeper || luaL_getmetafield(L, -1, "__name") == LUA_TSTRING)) {

@@ -15,6 +15,8 @@
 const dl_driver *dl_gpu;
 uint8_t dl_gpu_type = DL_CUDA;
 const char *dl_gpu_absent;
+int dl_gpu_absent_code;
+const dl_driver *(*dl_gpu_find)(void);
 uint32_t dl_gpu_epoch = 1;
 uint8_t dl_gpu_tf32 = DL_TF32_CONV;
 int dl_gpu_sync_debug;
@@ -132,7 +134,16 @@ void dl_gpu_close(void) {
   dl_gpu_epoch++;
 }
 
+void dl_gpu_look(void) {
+  static bool looked;
+  if (dl_gpu || looked || !dl_gpu_find) return;
+  looked = true;
+  const dl_driver *d = dl_gpu_find();
+  if (d && dl_gpu_open(d, DL_CUDA) != DL_OK) dl_err_clear();
+}
+
 int dl_gpu_count(void) {
+  dl_gpu_look();
   int n = dl_gpu ? dl_gpu->device_count() : 0;
   return n > DL_GPU_MAX ? DL_GPU_MAX : n;
 }
@@ -140,17 +151,19 @@ int dl_gpu_count(void) {
 int dl_gpu_current(void) { return current; }
 
 static dl_status absent(void) {
-  if (dl_gpu_absent) {
-    no_driver(DL_CU_NO_DRIVER);
-    dl_note("%s", dl_gpu_absent);
-  } else {
-    dl_fail(DL_AssertionError, DL_E_DEVICE, "Torch not compiled with CUDA enabled");
-  }
+  int code = dl_gpu_absent ? dl_gpu_absent_code : 0;
+  if (code == DL_CU_NO_DEVICE)
+    dl_fail(DL_RuntimeError, DL_E_DEVICE, "No CUDA GPUs are available");
+  else if (code == DL_CU_NO_DRIVER || code == DL_CU_TOO_OLD) no_driver(code);
+  else if (code) dl_gpu_error(code);
+  else dl_fail(DL_AssertionError, DL_E_DEVICE, "Torch not compiled with CUDA enabled");
+  if (dl_gpu_absent) dl_note("%s", dl_gpu_absent);
   dl_note("dlrepl.simulate(\"t4\") gives a simulated GPU to practise on; dlrepl.cards() lists them");
   return dl_err.kind;
 }
 
 dl_status dl_gpu_set_current(int dev) {
+  dl_gpu_look();
   if (!dl_gpu) return absent();
   if (dev < 0 || dev >= dl_gpu_count()) return dl_gpu_error(DL_CU_ORDINAL);
   current = dev;
@@ -159,6 +172,7 @@ dl_status dl_gpu_set_current(int dev) {
 
 dl_status dl_gpu_resolve(dl_device *d) {
   if (!dl_is_gpu(*d)) return dl_device_check(*d);
+  dl_gpu_look();
   if (!dl_gpu && d->type == DL_CUDA) return absent();
   if (!dl_gpu || d->type != dl_gpu_type) return dl_device_check(*d);
   if (d->index < 0) d->index = (int8_t)current;

@@ -18,6 +18,11 @@ extern uint8_t dl_gpu_type;      /* DL_CUDA, or DL_MPS for a simulated Apple dev
 /* Why there is none: set by whoever looked for a plugin. NULL: this build has no plugin. */
 extern const char *dl_gpu_absent;
 
+extern int dl_gpu_absent_code;   /* DL_CU_NO_DRIVER …, 0 where the plugin itself is at fault */
+/* Asked once, when a GPU is first wanted and none is open: a driver to open, or NULL. */
+extern const dl_driver *(*dl_gpu_find)(void);
+void dl_gpu_look(void);
+
 /* Take a driver into use; the one before must be closed. */
 dl_status dl_gpu_open(const dl_driver *drv, dl_devtype type);
 /* Forget the driver; the binding resets the default device. Tensors that still live on its devices keep their shapes and raise. */

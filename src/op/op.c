@@ -3,6 +3,7 @@
  * For dispatch, bind and tests.
  * INVARIANT  A row whose rule, gradient, view or composite is missing does not link. */
 #include "op/op.h"
+#include "op/plugin.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -129,6 +130,7 @@ void dl_op_init(void) {
   const char *ask = getenv("DLREPL_ISA");
   int level = ask && !strcmp(ask, "base") ? 1 : ask && !strcmp(ask, "v3") ? 3 : 4;
   dl_mem_init();
+  dl_plugin_init();
   while (!dl_op_table(level)) level--;
   dl_cpu_kernels = dl_op_table(level);
 #if defined(__x86_64__)

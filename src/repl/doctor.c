@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "bind/bind.h"
+#include "op/plugin.h"
 #include "repl/session.h"
 #include "repl/tree.h"
 
@@ -85,6 +86,8 @@ static int l_facts(lua_State *L) {
   if (!dl_mem.cap_bytes) dl_mem_init();
   number(L, "cap", dl_mem.cap_bytes);
   text(L, "onednn", dl_onednn_version());
+  text(L, "cuda", dl_plugin_state());
+  text(L, "cuda_file", dl_plugin_path());
   text(L, "libc", gnu_get_libc_version());
   text(L, "root", dl_tree_root());
   ssize_t n = readlink("/proc/self/exe", file, sizeof file - 1);

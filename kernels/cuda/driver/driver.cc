@@ -1,0 +1,334 @@
+/* driver.cc -- the real driver: driver.h's table over the CUDA runtime
+ *
+ * For src/op/plugin.c, which loads the plugin and opens this.
+ *
+ * INVARIANT  Every call makes its device current first; no call throws or ends the process.
+ * SOURCE     CUDA runtime API; c10/cuda/CUDAFunctions.cpp. */
+#include "driver.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <time.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+void dl_cuda_scratch_end(dl_stream s);
+int dl_cuda_forget(int dev);
+
+bool dl_cuda_tf32;
+static bool forked, blocking;
+static int devices;
+
+static cudaStream_t stream_of(dl_stream s) { return (cudaStream_t)(intptr_t)s; }
+
+/* PyTorch's words; CUDA itself would fail in ways nobody understands. */
+static int in_child(void) {
+  dl_fail(DL_RuntimeError, DL_E_DEVICE,
+          "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you "
+          "must use the 'spawn' start method");
+  return DL_CU_RAISED;
+}
+
+static int enter(int dev) {
+  if (forked) return in_child();
+  if (dev < 0 || dev >= devices) return DL_CU_ORDINAL;
+  return dl_cuda_enter(dev);
+}
+
+#define ENTER(dev)                 \
+  do {                             \
+    int code_ = enter(dev);        \
+    if (code_) return code_;       \
+  } while (0)
+/* After waiting: an error of the runtime, or a bad value that a kernel noted. */
+static int waited(int dev, cudaError_t e) {
+  int code = dl_cuda_code(dev, e);
+  return code ? code : dl_cuda_look(dev);
+}
+
+/* ---- devices --------------------------------------------------------------------------------- */
+static int device_count(void) { return devices; }
+
+static int props(int dev, dl_props *out) {
+  cudaDeviceProp p;
+  ENTER(dev);
+  int code = dl_cuda_code(dev, cudaGetDeviceProperties(&p, dev));
+  if (code) return code;
+  snprintf(out->name, sizeof out->name, "%.79s", p.name);
+  out->major = p.major;
+  out->minor = p.minor;
+  out->sm_count = p.multiProcessorCount;
+  out->warp_size = p.warpSize;
+  out->max_threads_per_sm = p.maxThreadsPerMultiProcessor;
+  out->total_memory = (int64_t)p.totalGlobalMem;
+  out->l2_bytes = p.l2CacheSize;
+  out->shared_per_sm = (int64_t)p.sharedMemPerMultiprocessor;
+  out->shared_per_block = (int64_t)p.sharedMemPerBlock;
+  out->shared_per_block_optin = (int64_t)p.sharedMemPerBlockOptin;
+  out->regs_per_sm = p.regsPerMultiprocessor;
+  out->bus_bits = p.memoryBusWidth;
+  out->context_bytes = dl_cuda_dev[dev].context_bytes;
+  const unsigned char *u = (const unsigned char *)p.uuid.bytes;
+  snprintf(out->uuid, sizeof out->uuid,
+           "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1],
+           u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14],
+           u[15]);
+  return DL_CU_OK;
+}
+
+static int mem_info(int dev, size_t *free_bytes, size_t *total) {
+  ENTER(dev);
+  return dl_cuda_code(dev, cudaMemGetInfo(free_bytes, total));
+}
+
+static int peer_ok(int dev, int peer, bool *yes) {
+  int can = 0;
+  ENTER(dev);
+  int code = dl_cuda_code(dev, cudaDeviceCanAccessPeer(&can, dev, peer));
+  *yes = can != 0;
+  return code;
+}
+
+static int reset(int dev) {
+  if (forked) return in_child();
+  if (dev < 0 || dev >= devices) return DL_CU_ORDINAL;
+  return dl_cuda_forget(dev);
+}
+
+static int standing(int dev) { return dev >= 0 && dev < devices ? dl_cuda_dev[dev].error : 0; }
+static const char *why(int dev) { return dev >= 0 && dev < devices ? dl_cuda_dev[dev].why : ""; }
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+static int mem_new(int dev, size_t n, void **out) {
+  ENTER(dev);
+  return dl_cuda_code(dev, cudaMalloc(out, n));
+}
+static int mem_free(int dev, void *p, size_t) {
+  ENTER(dev);
+  return waited(dev, cudaFree(p));
+}
+/* Virtual ranges need the driver API; the pool is told, and takes whole segments instead. */
+static int va_new(int, size_t, void **) { return DL_CU_UNSUPPORTED; }
+static int va_free(int, void *, size_t) { return DL_CU_UNSUPPORTED; }
+static int pinned_new(size_t n, void **out) {
+  int dev = dl_cuda_now() < 0 ? 0 : dl_cuda_now();
+  ENTER(dev);
+  return dl_cuda_code(dev, cudaHostAlloc(out, n, cudaHostAllocPortable));
+}
+static int pinned_free(void *p, size_t) {
+  if (forked) return DL_CU_OK;
+  cudaError_t e = cudaFreeHost(p);
+  cudaGetLastError();
+  return (int)e;
+}
+
+/* ---- streams and events ---------------------------------------------------------------------- */
+static int stream_new(int dev, int priority, dl_stream *out) {
+  cudaStream_t s;
+  ENTER(dev);
+  int code = dl_cuda_code(dev, cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, priority));
+  *out = code ? 0 : (dl_stream)(intptr_t)s;
+  return code;
+}
+static int stream_free(int dev, dl_stream s) {
+  ENTER(dev);
+  return dl_cuda_code(dev, cudaStreamDestroy(stream_of(s)));
+}
+static int stream_query(int dev, dl_stream s) {
+  ENTER(dev);
+  return waited(dev, cudaStreamQuery(stream_of(s)));
+}
+static int stream_sync(int dev, dl_stream s) {
+  ENTER(dev);
+  return waited(dev, cudaStreamSynchronize(stream_of(s)));
+}
+static int device_sync(int dev) {
+  ENTER(dev);
+  return waited(dev, cudaDeviceSynchronize());
+}
+
+struct dl_event {
+  int dev;
+  cudaEvent_t e;
+};
+
+static int stream_wait(int dev, dl_stream s, dl_event *e) {
+  ENTER(dev);
+  return dl_cuda_code(dev, cudaStreamWaitEvent(stream_of(s), e->e, 0));
+}
+static int event_new(int dev, bool timing, dl_event **out) {
+  ENTER(dev);
+  dl_event *e = (dl_event *)malloc(sizeof *e);
+  if (!e) return DL_CU_OOM;
+  e->dev = dev;
+  unsigned flags = timing ? cudaEventDefault : cudaEventDisableTiming;
+  int code = dl_cuda_code(dev, cudaEventCreateWithFlags(&e->e, flags));
+  if (code) free(e);
+  *out = code ? nullptr : e;
+  return code;
+}
+static int event_free(dl_event *e) {
+  if (!forked && cudaEventDestroy(e->e) != cudaSuccess) cudaGetLastError();
+  free(e);
+  return DL_CU_OK;
+}
+static int event_record(dl_event *e, dl_stream s) {
+  ENTER(e->dev);
+  return dl_cuda_code(e->dev, cudaEventRecord(e->e, stream_of(s)));
+}
+static int event_query(dl_event *e) {
+  ENTER(e->dev);
+  return waited(e->dev, cudaEventQuery(e->e));
+}
+static int event_sync(dl_event *e) {
+  ENTER(e->dev);
+  return waited(e->dev, cudaEventSynchronize(e->e));
+}
+static int event_elapsed(dl_event *from, dl_event *to, double *ms) {
+  float f = 0;
+  ENTER(from->dev);
+  int code = dl_cuda_code(from->dev, cudaEventElapsedTime(&f, from->e, to->e));
+  *ms = f;
+  return code;
+}
+
+/* ---- copies and launches --------------------------------------------------------------------- */
+static int copy(const dl_copy *c, dl_stream s) {
+  static const cudaMemcpyKind kinds[] = {cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost,
+                                         cudaMemcpyDeviceToDevice, cudaMemcpyDefault};
+  int dev = c->src_dev >= 0 ? c->src_dev : c->dst_dev;
+  ENTER(dev);
+  int code;
+  if (c->kind == DL_COPY_PEER)
+    code = dl_cuda_code(dev, cudaMemcpyPeerAsync(c->dst, c->dst_dev, c->src, c->src_dev, c->nbytes,
+                                                 stream_of(s)));
+  else
+    code = dl_cuda_code(dev, cudaMemcpyAsync(c->dst, c->src, c->nbytes, kinds[c->kind],
+                                             stream_of(s)));
+  if (code) return code;
+  /* the peer's own queue must not run ahead of what it was sent */
+  if (c->kind == DL_COPY_PEER) return waited(dev, cudaStreamSynchronize(stream_of(s)));
+  bool host = c->kind == DL_COPY_H2D || c->kind == DL_COPY_D2H;
+  return host && !c->async ? waited(dev, cudaStreamSynchronize(stream_of(s))) : DL_CU_OK;
+}
+
+static int fill(int dev, void *p, int byte, size_t n, dl_stream s) {
+  ENTER(dev);
+  return dl_cuda_code(dev, cudaMemsetAsync(p, byte, n, stream_of(s)));
+}
+
+static int launched(int dev, dl_status st, dl_stream s) {
+  dl_cuda_scratch_end(s);
+  int code = dl_cuda_code(dev, cudaGetLastError());
+  if (code) return code;
+  if (st != DL_OK) return DL_CU_RAISED;
+  return blocking ? waited(dev, cudaStreamSynchronize(stream_of(s))) : DL_CU_OK;
+}
+
+static int launch(int dev, dl_stream s, dl_kcall *k) {
+  ENTER(dev);
+  dl_cuda_fn fn = dl_cuda_plugin.kernels[k->op];
+  if (!fn) return DL_CU_UNSUPPORTED;
+  return launched(dev, fn(k, stream_of(s)), s);
+}
+
+static int copy_view(int dev, dl_stream s, const void *dst, const void *src) {
+  dl_kcall k;
+  ENTER(dev);
+  memset(&k, 0, sizeof k);
+  k.op = DL_OP_copy_;
+  k.compute = DL_NODTYPE;
+  k.nout = 1;
+  k.nin = 2;
+  k.out[0] = k.in[0] = *(const dl_view *)dst;
+  k.in[1] = *(const dl_view *)src;
+  dl_arg arg[3];
+  memset(arg, 0, sizeof arg);
+  k.arg = arg;
+  return launched(dev, dl_cuda_plugin.kernels[DL_OP_copy_](&k, stream_of(s)), s);
+}
+
+/* ---- clocks ---------------------------------------------------------------------------------- */
+static double host_us(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+/* What nvidia-smi shows, asked of the library that it asks. */
+static int busy(int dev, double *kernel_us, double *elapsed_us) {
+  struct rates { unsigned gpu, memory; } r = {0, 0};
+  void *handle = nullptr;
+  *kernel_us = *elapsed_us = 0;
+  void *lib = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!lib) return DL_CU_UNSUPPORTED;
+  auto init = (int (*)(void))dlsym(lib, "nvmlInit_v2");
+  auto get = (int (*)(unsigned, void **))dlsym(lib, "nvmlDeviceGetHandleByIndex_v2");
+  auto rate = (int (*)(void *, rates *))dlsym(lib, "nvmlDeviceGetUtilizationRates");
+  bool ok = init && get && rate && !init() && !get((unsigned)dev, &handle) && !rate(handle, &r);
+  dlclose(lib);
+  if (!ok) return DL_CU_UNSUPPORTED;
+  *kernel_us = r.gpu;
+  *elapsed_us = 100;
+  return DL_CU_OK;
+}
+
+static void set_tf32(bool matmul, bool) { dl_cuda_tf32 = matmul; }
+
+/* ---- opening --------------------------------------------------------------------------------- */
+static void mark_child(void) { forked = true; }
+
+static bool has_driver(void) {
+  void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (lib) dlclose(lib);
+  return lib != nullptr;
+}
+
+static const dl_driver *refused(int code, const char *text, int *out, char *words, size_t cap) {
+  *out = code;
+  snprintf(words, cap, "%s", text);
+  return nullptr;
+}
+
+extern "C" const dl_driver *dl_cuda_open(int *code, char *words, size_t cap) {
+  static dl_driver d;
+  int n = 0;
+  cudaError_t e = cudaGetDeviceCount(&n);
+  cudaGetLastError();
+  if (e == cudaErrorInsufficientDriver && !has_driver())
+    return refused(DL_CU_NO_DRIVER, "no NVIDIA driver (libcuda.so.1) was found", code, words, cap);
+  if (e == cudaErrorInsufficientDriver)
+    return refused(DL_CU_TOO_OLD, "the NVIDIA driver is older than this plugin's CUDA", code, words,
+                   cap);
+  if (e == cudaErrorNoDevice || (e == cudaSuccess && n == 0))
+    return refused(DL_CU_NO_DEVICE, "there is a driver and no GPU that it shows", code, words, cap);
+  if (e != cudaSuccess)
+    return refused((int)e, cudaGetErrorString(e), code, words, cap);
+  devices = n < DL_CUDA_DEVICES ? n : DL_CUDA_DEVICES;
+  const char *block = getenv("CUDA_LAUNCH_BLOCKING");
+  blocking = block && !strcmp(block, "1");
+  pthread_atfork(nullptr, nullptr, mark_child);
+  d.name = "cuda";
+  d.device_count = device_count, d.props = props, d.mem_info = mem_info, d.peer_ok = peer_ok;
+  d.reset = reset, d.error = standing, d.why = why;
+  d.mem_new = mem_new, d.mem_free = mem_free, d.va_new = va_new, d.va_free = va_free;
+  d.page_map = va_free, d.page_unmap = va_free;
+  d.pinned_new = pinned_new, d.pinned_free = pinned_free;
+  d.stream_new = stream_new, d.stream_free = stream_free, d.stream_query = stream_query;
+  d.stream_sync = stream_sync, d.stream_wait = stream_wait, d.device_sync = device_sync;
+  d.event_new = event_new, d.event_free = event_free, d.event_record = event_record;
+  d.event_query = event_query, d.event_sync = event_sync, d.event_elapsed = event_elapsed;
+  d.copy = copy, d.fill = fill, d.launch = launch, d.copy_view = copy_view;
+  d.host_us = host_us, d.busy = busy, d.set_tf32 = set_tf32;
+  *code = DL_CU_OK;
+  return &d;
+}
+
+extern "C" const char *dl_cuda_libraries(void) {
+  static char text[320];
+  snprintf(text, sizeof text, "%s", dl_cuda_blas_open() ? dl_cuda_blas_why : "without cuBLAS: ");
+  if (!dl_cuda_blas_open()) snprintf(text + 16, sizeof text - 16, "%s", dl_cuda_blas_why);
+  return text;
+}
