@@ -206,6 +206,7 @@ static void one_size(const recipe *r, int grow, bool single, tally *t) {
   for (int d = 0; d < DL_DTYPE_COUNT; d++)
     for (int strided = 0; strided < 2; strided++) {
       if (strided && recipe_flag(r, 'l')) continue;
+      if (recipe_flag(r, 'h') && grow && (d == DL_F16 || d == DL_BF16)) continue;
       if (!sampled(r, (dl_dtype)d, grow, strided, single)) continue;
       recipe_how h = RECIPE_PLAIN;
       h.dtype = (dl_dtype)d;
