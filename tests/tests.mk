@@ -91,7 +91,8 @@ FIBER_O   := $(CUDA_SRC:kernels/cuda/%.cu=$(BUILD)/cuda-fiber/%.o) \
 # calls to the sanitizer instead of code in place: a third of the time to compile
 FIBER_SAN := $(if $(SAN),-fsanitize=address --param asan-instrumentation-with-call-threshold=0)
 FIBER_OPT := -x c++ -std=c++17 -fPIC -g1 $(if $(SAN),-Og,-O1) -D_GNU_SOURCE -Isrc -Ikernels \
-             -Ikernels/cuda -Itests/cuda -ffp-contract=off -fno-math-errno $(WARN) -MMD -MP $(FIBER_SAN)
+             -Ikernels/cuda -Itests/cuda -ffp-contract=off -fno-math-errno $(WARN) -MMD -MP \
+             $(FIBER_SAN)
 TEST_CUDA := $(patsubst tests/cuda/%.c,$(BUILD)/tests/cuda/%,$(wildcard tests/cuda/cuda_*.c))
 
 $(BUILD)/cuda-fiber/%.o: kernels/cuda/%.cu
@@ -107,8 +108,8 @@ $(BUILD)/tests/cuda/%: $(BUILD)/tests/cuda/%.o $(BUILD)/tests/cuda/run.o $(FIBER
                        $(BUILD)/tests/c/tap.o $(BUILD)/tests/c/recipe.o $(BUILD)/libdl.a
 	$(CXX) $(LDSAN) -rdynamic -o $@ $(filter %.o,$^) -Wl,--whole-archive $(BUILD)/libdl.a -Wl,--no-whole-archive $(LIBS)
 
-# The real driver's own code, without a GPU: compiled beside those kernels over a CUDA runtime of the
-# tests, it makes a plugin that the program loads as it loads the true one.
+# The real driver's own code, without a GPU: compiled beside those kernels over a CUDA runtime of
+# the tests, it makes a plugin that the program loads as it loads the true one.
 FAKE_CC   := $(wildcard kernels/cuda/driver/*.cc)
 FAKE_O    := $(FAKE_CC:kernels/cuda/driver/%.cc=$(BUILD)/cuda-fiber/driver/%.o)
 $(BUILD)/cuda-fiber/driver/%.o: kernels/cuda/driver/%.cc tests/cuda/fake/cuda_runtime.h
@@ -147,11 +148,14 @@ test-jupyter: $(BIN)
 test-lessons: $(BIN)
 	FULL=$(FULL) $(PROVE) -j$(JOBS) tests/lessons
 
-TEST_SETS += test-clang test-fuzz test-asan test-cuda test-lessons $(if $(TEST_JUPYTER),test-jupyter)
+TEST_SETS += test-clang test-fuzz test-asan test-cuda test-lessons \
+             $(if $(TEST_JUPYTER),test-jupyter)
 
 test-style:
 	$(PROVE) tests/style.t
 
--include $(TEST_BIN:=.d) $(FIBER_O:.o=.d) $(TEST_CUDA:=.d) $(BUILD)/tests/c/tap.d $(BUILD)/tests/c/recipe.d
+-include $(TEST_BIN:=.d) $(FIBER_O:.o=.d) $(TEST_CUDA:=.d)
+-include $(BUILD)/tests/c/tap.d $(BUILD)/tests/c/recipe.d
 
-.PHONY: test-c test-c-build test-lua test-style test-jupyter test-lessons test-clang test-fuzz test-asan test-cuda
+.PHONY: test-c test-c-build test-lua test-style test-jupyter test-lessons test-clang test-fuzz \
+        test-asan test-cuda

@@ -28,7 +28,8 @@ int dl_bind_open(lua_State *L);
  * its place ("file:line") in `where`. */
 bool dl_bind_settle(lua_State *L, char *where, size_t cap);
 
-/* A line, cell or script of the user's has run: graphs are told how many lines ago they were made. */
+/* A line, cell or script of the user's has run: graphs are told how many lines ago they were
+ * made. */
 void dl_held_line(void);
 
 /* The names that are loaded when first used: the i-th, NULL after the last. */

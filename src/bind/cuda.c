@@ -497,7 +497,8 @@ void dl_cuda_open(lua_State *L, int cuda, int torch, int methods, int dlrepl) {
       {"_sync_debug", l_sync_debug}, {"_kind", l_kind}, {"Stream", l_stream}, {"Event", l_event},
       {"current_stream", l_current_stream}, {"default_stream", l_default_stream},
       {"set_stream", l_set_stream}, {NULL, NULL}};
-  static const luaL_Reg ours[] = {{"reset_device", l_reset_device}, {"is_simulated", l_is_simulated},
+  static const luaL_Reg ours[] = {{"reset_device", l_reset_device},
+                                  {"is_simulated", l_is_simulated},
                                   {"_host_us", l_host_us},
                                   {NULL, NULL}};
   static const luaL_Reg meth[] = {{"record_stream", l_record_stream}, {NULL, NULL}};

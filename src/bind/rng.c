@@ -70,7 +70,8 @@ static int load_state(lua_State *L, dl_gen *g, int i) {
   if (t->dtype != DL_U8 || !t->contig || t->dev.type != DL_CPU)
     return dl_type_error(L, "RNG state must be a torch.ByteTensor");
   if (g->philox) {
-    if (t->numel != 16) return dl_throw(L, DL_RuntimeError, DL_E_ARGUMENT, "RNG state is wrong size");
+    if (t->numel != 16)
+      return dl_throw(L, DL_RuntimeError, DL_E_ARGUMENT, "RNG state is wrong size");
     memcpy(&g->seed, t->data, 8);
     memcpy(&g->offset, t->data + 8, 8);
     return 0;

@@ -74,7 +74,8 @@ dl_status dl_walk_add(dl_tensor **sum, dl_tensor *t) {
 }
 
 /* A gradient goes back to the device its operand was on: a copy between devices, or a 0-dim CPU
- * operand among a GPU's. (The first parameters of a schema are its tensors, in the edges' order.) */
+ * operand among a GPU's. (The first parameters of a schema are its tensors, in the edges'
+ * order.) */
 static dl_status bring_home(const dl_node *n, const dl_arg *arg, dl_tensor **gin) {
   const dl_schema *s = dl_op_schema((dl_opid)n->op);
   uint32_t k = 0;

@@ -74,7 +74,8 @@ dl_status dl_device_check(dl_device d) {
       return dl_gpu_resolve(&r);
     }
     case DL_MPS:
-      if (dl_gpu && dl_gpu_type == DL_MPS) return d.index <= 0 ? DL_OK : dl_gpu_error(DL_CU_ORDINAL);
+      if (dl_gpu && dl_gpu_type == DL_MPS)
+        return d.index <= 0 ? DL_OK : dl_gpu_error(DL_CU_ORDINAL);
       return dl_fail(DL_RuntimeError, DL_E_DEVICE,
                      "PyTorch is not linked with support for mps devices");
     default:

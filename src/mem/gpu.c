@@ -158,7 +158,8 @@ static dl_status absent(void) {
   else if (code) dl_gpu_error(code);
   else dl_fail(DL_AssertionError, DL_E_DEVICE, "Torch not compiled with CUDA enabled");
   if (dl_gpu_absent) dl_note("%s", dl_gpu_absent);
-  dl_note("dlrepl.simulate(\"t4\") gives a simulated GPU to practise on; dlrepl.cards() lists them");
+  dl_note("dlrepl.simulate(\"t4\") gives a simulated GPU to practise on; "
+          "dlrepl.cards() lists them");
   return dl_err.kind;
 }
 

@@ -25,7 +25,8 @@ void dl_gpu_look(void);
 
 /* Take a driver into use; the one before must be closed. */
 dl_status dl_gpu_open(const dl_driver *drv, dl_devtype type);
-/* Forget the driver; the binding resets the default device. Tensors that still live on its devices keep their shapes and raise. */
+/* Forget the driver; the binding resets the default device. Tensors that still live on its
+ * devices keep their shapes and raise. */
 void dl_gpu_close(void);
 int dl_gpu_count(void);
 int dl_gpu_current(void);        /* the current device */

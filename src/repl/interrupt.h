@@ -14,8 +14,9 @@
 
 /* Replace coroutine.resume, wrap and close by versions that know which coroutine runs. */
 void dl_interrupt_open(lua_State *L);
-/* Take SIGINT, on the calling thread. restart: system calls go on after the signal (SA_RESTART), and
- * code that cannot be stopped is not left by ending the process: a front end has its own way. */
+/* Take SIGINT, on the calling thread. restart: system calls go on after the signal (SA_RESTART),
+ * and code that cannot be stopped is not left by ending the process: a front end has its own
+ * way. */
 void dl_interrupt_install(bool restart);
 /* Ask the running code to stop; async-signal-safe. */
 void dl_interrupt_request(void);

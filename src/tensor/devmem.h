@@ -25,7 +25,7 @@ typedef struct dl_devmem {
   dl_where where;
   uint64_t born;                 /* dl_devmem_clock when it was made */
   uint64_t step;                 /* optimizer steps taken by then */
-  uint32_t epoch;                /* dl_gpu_epoch when it was made; an older one has lost its bytes */
+  uint32_t epoch;                /* dl_gpu_epoch when it was made; older: its bytes are lost */
   const char *op;                /* PyTorch's name of the op that made it, or NULL */
 } dl_devmem;
 

@@ -129,7 +129,8 @@ static bool same_grads(const recipe_args *a, const recipe_args *b) {
 /* Rows without tensors are told where to go. */
 static void place(const recipe *r, recipe_args *a) {
   int p = dl_op_schema(r->op)->p_device;
-  if (p >= 0 && a->arg[0].tag != DL_A_TENSOR) a->arg[p] = ((dl_arg){.tag = DL_A_DEVICE, .dev = gpu});
+  if (p >= 0 && a->arg[0].tag != DL_A_TENSOR)
+    a->arg[p] = ((dl_arg){.tag = DL_A_DEVICE, .dev = gpu});
 }
 
 /* ---- one way of calling ---------------------------------------------------------------------- */

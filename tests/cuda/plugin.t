@@ -1,8 +1,8 @@
 #!/usr/bin/perl
-# plugin.t -- the real driver without a GPU: loaded, refused in words, run over the tests' own runtime
+# plugin.t -- the real driver without a GPU: loaded, refused in words, run over a runtime of ours
 #
-# build-asan/dl_cuda_fake.so is kernels/cuda and its driver, compiled by g++ over fake/cuda_runtime.h;
-# the program loads it as it would load the true plugin.
+# build-asan/dl_cuda_fake.so is kernels/cuda and its driver, compiled by g++ over
+# fake/cuda_runtime.h; the program loads it as it would load the true plugin.
 use strict;
 use warnings;
 use Cwd 'abs_path';
@@ -11,7 +11,8 @@ use Test::More;
 
 my $bin  = $ENV{DLREPL} // abs_path('build-asan/dlrepl');
 my $fake = abs_path('build-asan/dl_cuda_fake.so');
-plan skip_all => "$bin or the plugin of the tests was not built" unless -x $bin && $fake && -e $fake;
+plan skip_all => "$bin or the plugin of the tests was not built"
+    unless -x $bin && $fake && -e $fake;
 my $dir = tempdir(CLEANUP => 1);
 $ENV{DLREPL_CUDA}        = 1;
 $ENV{DLREPL_CUDA_PLUGIN} = $fake;
@@ -33,11 +34,14 @@ sub says {
 }
 
 # ---- refused in words ----------------------------------------------------------------------------
-my $touch = 'print(torch.cuda.is_available()); print(pcall(function() return torch.ones(1):cuda() end))';
+my $touch = 'print(torch.cuda.is_available())
+             print(pcall(function() return torch.ones(1):cuda() end))';
 says(run_lua($touch, DLREPL_FAKE_CUDA => 'nodriver'),
-     "false\nfalse\tRuntimeError: Found no NVIDIA driver on your system.", 'no driver: PyTorch\'s text');
+     "false\nfalse\tRuntimeError: Found no NVIDIA driver on your system.",
+     'no driver: PyTorch\'s text');
 says(run_lua($touch, DLREPL_FAKE_CUDA => 'nodevice'),
-     "false\nfalse\tRuntimeError: No CUDA GPUs are available", 'a driver without a GPU: PyTorch\'s text');
+     "false\nfalse\tRuntimeError: No CUDA GPUs are available",
+     'a driver without a GPU: PyTorch\'s text');
 says(run_lua($touch, DLREPL_CUDA_PLUGIN => "$dir/none.so"),
      'the CUDA plugin cannot be loaded', 'a plugin that is not there is told');
 open my $junk, '>', "$dir/junk.so" or die $!;
@@ -63,16 +67,18 @@ says(run_lua('local ok, e = pcall(function() return torch.ones(1):cuda() end)
      "tensor([1.], device='cuda:0')", 'a simulated GPU can be had all the same');
 
 # ---- a GPU ---------------------------------------------------------------------------------------
-says(run_lua('print(torch.cuda.is_available(), torch.cuda.get_device_name(), dlrepl.is_simulated())'),
+says(run_lua('local cuda = torch.cuda
+              print(cuda.is_available(), cuda.get_device_name(), dlrepl.is_simulated())'),
      "true\tFake GPU\tfalse", 'the plugin\'s GPU is there, and is not simulated');
 says(run_lua('print(torch.arange(4.0):cuda() * 2)'), "tensor([0., 2., 4., 6.], device='cuda:0')",
      'it computes');
-says(run_lua(<<'L'), "0.0\t512\t2097152\ntrue", 'the pool takes what PyTorch takes, and the runtime agrees');
+says(run_lua(<<'L'), "0.0\t512\t2097152\ntrue",
 local x = torch.zeros(1, {device = "cuda"})
 print(x:item(), torch.cuda.memory_allocated(), torch.cuda.memory_reserved())
 local free, total = torch.cuda.mem_get_info()
 print(total - free >= torch.cuda.memory_reserved())
 L
+     'the pool takes what PyTorch takes, and the runtime agrees');
 says(run_lua(<<'L'), qr/^true\n$/, 'a model trains as on the CPU');
 local function train(device)
   torch.manual_seed(0)
@@ -92,11 +98,15 @@ end
 local a, b = train("cpu"), train("cuda")
 print(math.abs(a - b) < 1e-4)
 L
-says(run_lua(<<'L', DLREPL_FAKE_CUDA => 'memory=64'), qr/OutOfMemoryError: CUDA out of memory\. Tried to allocate 80\.00 MiB.*\n(?:.*\n)*fine/, 'out of memory is PyTorch\'s error, and the session goes on');
+my $oom = qr/OutOfMemoryError: CUDA out of memory\. Tried to allocate 80\.00 MiB.*\n(?:.*\n)*fine/;
+says(run_lua(<<'L', DLREPL_FAKE_CUDA => 'memory=64'), $oom,
 print(pcall(function() return torch.empty(20 * 2 ^ 20, {device = "cuda"}) end))
 print(torch.ones(1):cuda():item() == 1 and "fine")
 L
-says(run_lua(<<'L'), qr/Assertion `t >= 0 && t < n_classes` failed\.\n(?:.*\n)*false\tAcceleratorError: CUDA error: device-side assert triggered(?:.*\n)*well/, 'a bad label is an assert that stays until the device is reset');
+     'out of memory is PyTorch\'s error, and the session goes on');
+my $assert = 'AcceleratorError: CUDA error: device-side assert triggered';
+my $label = qr/Assertion `t >= 0 && t < n_classes` failed\./;
+says(run_lua(<<'L'), qr/$label\n(?:.*\n)*false\t$assert(?:.*\n)*well/,
 local loss = F.cross_entropy(torch.zeros(2, 3):cuda(), torch.tensor({0, 3}):cuda())
 print(pcall(function() return loss:item() end))
 print(pcall(function() return torch.ones(1):cuda() end))
@@ -104,7 +114,9 @@ loss = nil
 dlrepl.reset_device()
 print(torch.ones(1):cuda():item() == 1 and "well")
 L
-says(run_lua(<<'L', DLREPL_FAKE_CUDA_FAULT => 40), qr/illegal memory access was encountered(?:.*\n)*cpu 6\.0/, 'an illegal address kills the context, not the session');
+     'a bad label is an assert that stays until the device is reset');
+my $illegal = qr/illegal memory access was encountered(?:.*\n)*cpu 6\.0/;
+says(run_lua(<<'L', DLREPL_FAKE_CUDA_FAULT => 40), $illegal,
 local ok, e
 for i = 1, 200 do
   ok, e = pcall(function() return (torch.ones(3):cuda() + 1):sum():item() end)
@@ -113,11 +125,13 @@ end
 print(e)
 print("cpu " .. (torch.ones(3) + 1):sum():item())
 L
-says(run_lua(<<'L', DLREPL_FAKE_CUDA => 'devices=2'), "cuda:1\ntensor([2., 2.], device='cuda:1')", 'two GPUs');
+     'an illegal address kills the context, not the session');
+says(run_lua(<<'L', DLREPL_FAKE_CUDA => 'devices=2'),
 local x = torch.ones(2):cuda():to("cuda:1")
 print(x.device)
 print(x * 2)
 L
+     "cuda:1\ntensor([2., 2.], device='cuda:1')", 'two GPUs');
 
 # ---- PyTorch's programs --------------------------------------------------------------------------
 my $out = `$bin tests/parity/run.lua --cuda 2>/dev/null </dev/null`;

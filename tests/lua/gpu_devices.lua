@@ -34,7 +34,8 @@ t.is(p.multi_processor_count, 40, "a T4 has 40 multiprocessors")
 t.ok(tostring(p):find("_CudaDeviceProperties(name='Tesla T4 [SIMULATED]', major=7, minor=5", 1,
                       true), "the properties print as PyTorch's do")
 fails(function() return torch.ones(2, {device = "cuda:7"}) end, "AcceleratorError",
-      "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough GPUs?",
+      "CUDA error: invalid device ordinal\n"
+      .. "GPU device may be out of range, do you have enough GPUs?",
       "an ordinal that is not there is refused")
 fails(function() return torch.device("cuda:x") end, "RuntimeError",
       "Invalid device string: 'cuda:x'", "a bad device string is refused")
@@ -177,7 +178,8 @@ fails(function() return torch.rand(2, {generator = gen}) end, "RuntimeError",
 
 -- ---- streams and events ----------------------------------------------------------------------
 local s = torch.cuda.Stream()
-local first, last = torch.cuda.Event({enable_timing = true}), torch.cuda.Event({enable_timing = true})
+local first = torch.cuda.Event({enable_timing = true})
+local last = torch.cuda.Event({enable_timing = true})
 local big = torch.ones(512, 512, {device = "cuda"})
 first:record()
 for _ = 1, 5 do big = big:matmul(big) end

@@ -6,8 +6,8 @@ local amp = require "torch.amp"
 local M = {autocast = amp._old_autocast("cuda")}
 
 local function says(name, instead)
-  core.warn_once(string.format("`torch.cuda.amp.%s(args...)` is deprecated. Please use `%s` instead.",
-    name, instead), "FutureWarning")
+  local text = "`torch.cuda.amp.%s(args...)` is deprecated. Please use `%s` instead."
+  core.warn_once(text:format(name, instead), "FutureWarning")
 end
 
 function M.GradScaler(...)

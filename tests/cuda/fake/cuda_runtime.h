@@ -1,9 +1,9 @@
-/* cuda_runtime.h -- a CUDA runtime of our own, on the host: the real driver's code without a GPU
+/* cuda_runtime.h -- a CUDA runtime of our own, on the host: the real driver without a GPU
  *
  * For kernels/cuda/driver compiled by g++ beside the kernels (fiber.h). Device memory is host
  * memory, work is done at once. The environment makes it fail as a machine would:
  *     DLREPL_FAKE_CUDA=nodriver | old | nodevice | devices=2 | memory=64 (MiB)
- *     DLREPL_FAKE_CUDA_FAULT=N   the N-th time that errors are asked for there is an illegal address
+ *     DLREPL_FAKE_CUDA_FAULT=N   the N-th time errors are asked for there is an illegal address
  *
  * MUST NOT   be used outside tests. */
 #ifndef DL_FAKE_CUDA_RUNTIME_H

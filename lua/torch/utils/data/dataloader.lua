@@ -231,8 +231,8 @@ local function pins(self)
   return false
 end
 
--- A dataset may say what an item costs in microseconds (dataset.cost_us): beside a simulated GPU the
--- loader takes that time on the virtual clock, with its workers, their start and their prefetching.
+-- A dataset may say what an item costs in microseconds (dataset.cost_us): beside a simulated GPU
+-- the loader takes that time on the virtual clock, with its workers, their start and prefetching.
 local WORKERS_START = 310000 -- microseconds until worker processes deliver, as published runs show
 
 local function timed(self, next_batch)
