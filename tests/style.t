@@ -19,7 +19,7 @@ my $ROW_MAX = 140;         # columns of a table row
 
 my (@files, %text);
 find({no_chdir => 1, wanted => sub {
-    return unless -f && /\.(c|h|cu|cuh|lua|t|pl|sh|mk|def)$/;
+    return unless -f && /\.(c|h|cc|cu|cuh|lua|t|pl|sh|mk|def)$/;
     push @files, $_;
 }}, grep { -d } qw(src kernels tests lua lessons jupyter));
 @files = sort @files;
@@ -28,7 +28,7 @@ for my $f (@files, grep { -f } qw(Makefile README.md)) {
     $text{$f} = [map { chomp; $_ } <$in>];
 }
 my @code = grep { !/README/ } sort keys %text;
-my @c = grep { /\.(c|h|cu|cuh)$/ } @files;
+my @c = grep { /\.(c|h|cc|cu|cuh)$/ } @files;
 my @lua = grep { /\.lua$/ } @files;
 
 # One rule: the check gets a file and its lines and returns the places that break the rule.

@@ -52,7 +52,8 @@ static void *open_glob(const char *pattern) {
 static void *find(void) {
   static const char *const names[] = {"libcublas.so.13", "libcublas.so.12"};
   static const char *const places[] = {
-      "/usr/local/cuda*/lib64/libcublas.so.1[23]", "/usr/local/cuda*/targets/*/lib/libcublas.so.1[23]",
+      "/usr/local/cuda*/lib64/libcublas.so.1[23]",
+      "/usr/local/cuda*/targets/*/lib/libcublas.so.1[23]",
       "/usr/lib/python3*/*-packages/nvidia/cu*/lib/libcublas.so.1[23]",
       "/usr/local/lib/python3*/*-packages/nvidia/cu*/lib/libcublas.so.1[23]",
       "/opt/*/lib/python3*/site-packages/nvidia/cu*/lib/libcublas.so.1[23]"};
@@ -62,8 +63,8 @@ static void *find(void) {
   for (size_t i = 0; i < sizeof places / sizeof *places && !lib; i++) lib = open_glob(places[i]);
   const char *env = getenv("VIRTUAL_ENV");
   char pattern[512];
-  snprintf(pattern, sizeof pattern, "%s/lib/python3*/site-packages/nvidia/cu*/lib/libcublas.so.1[23]",
-           env ? env : "");
+  snprintf(pattern, sizeof pattern,
+           "%s/lib/python3*/site-packages/nvidia/cu*/lib/libcublas.so.1[23]", env ? env : "");
   return lib ? lib : env && *env ? open_glob(pattern) : nullptr;
 }
 
