@@ -115,6 +115,20 @@ static bool in_frame(lua_State *L, lua_Debug *ar, hunt *h) {
   return found;
 }
 
+/* Names that stand for nothing of the user's: _ is the prompt's last value. */
+static bool passed_over(const char *name) {
+  return !strcmp(name, "_G") || !strcmp(name, "_") || !strcmp(name, "package");
+}
+
+/* Is the table on top one of our own (torch, nn …), or a class? */
+static bool is_ours(lua_State *L) {
+  if (luaL_getmetafield(L, -1, "__name") == LUA_TNIL) return false;
+  const char *name = lua_tostring(L, -1);
+  bool ours = name && (!strcmp(name, "module") || !strcmp(name, "type"));
+  lua_pop(L, 1);
+  return ours;
+}
+
 static bool in_globals(lua_State *L, hunt *h) {
   lua_pushglobaltable(L);
   int g = lua_gettop(L);
@@ -124,13 +138,8 @@ static bool in_globals(lua_State *L, hunt *h) {
       h->left--;
       if (lua_type(L, -2) != LUA_TSTRING) continue;
       const char *name = lua_tostring(L, -2);
-      if (!strcmp(name, "_G") || !strcmp(name, "_")) continue; /* the prompt's last value */
-      bool table = lua_type(L, -1) == LUA_TTABLE;
-      /* our own tables (torch, nn …) hold no tensor of the user's */
-      if (table && (!deeper || luaL_getmetafield(L, -1, "__name") == LUA_TSTRING)) {
-        if (deeper) lua_pop(L, 1);
-        continue;
-      }
+      if (passed_over(name)) continue;
+      if (lua_type(L, -1) == LUA_TTABLE && (!deeper || is_ours(L))) continue;
       lua_pushvalue(L, -1);
       found = called(L, name, h);
       if (found) break;
