@@ -10,7 +10,17 @@ use Time::HiRes qw(time sleep);
 
 my $CTRL_C = "\x03";
 my $CTRL_D = "\x04";
-my $SLOW = $ENV{DLREPL_SLOW} || 1;   # an instrumented build or a busy machine is given more time
+
+# An instrumented build or a busy machine is given more time: for each job that waits for a CPU, as
+# much again.
+sub jobs_per_cpu {
+    open my $load, '<', '/proc/loadavg' or return 0;
+    my ($jobs) = split ' ', <$load>;
+    open my $info, '<', '/proc/cpuinfo' or return 0;
+    my $cpus = grep { /^processor/ } <$info>;
+    return $cpus ? $jobs / $cpus : 0;
+}
+my $SLOW = $ENV{DLREPL_SLOW} || 1 + jobs_per_cpu();
 
 my $t = Cli::Terminal->start($DLREPL) or plan skip_all => 'no pseudo-terminal here';
 
