@@ -51,10 +51,11 @@ int dl_check_gpu(lua_State *L, int i, const char *fn) {
 }
 
 /* ---- devices --------------------------------------------------------------------------------- */
-static bool is_cuda(void) {
+static bool is_gpu(void) {
   dl_gpu_look();
-  return dl_gpu && dl_gpu_type == DL_CUDA;
+  return dl_gpu != NULL;
 }
+static bool is_cuda(void) { return is_gpu() && dl_gpu_type == DL_CUDA; }
 
 static int l_is_available(lua_State *L) {
   lua_pushboolean(L, is_cuda());
@@ -199,8 +200,7 @@ static int l_get_default_device(lua_State *L) {
 
 /* cuda._kind(): "cuda" or "mps", nil without a driver; and whether it is simulated */
 static int l_kind(lua_State *L) {
-  dl_gpu_look();
-  if (!dl_gpu) return 0;
+  if (!is_gpu()) return 0;
   lua_pushstring(L, dl_gpu_type == DL_MPS ? "mps" : "cuda");
   lua_pushboolean(L, dl_gpu->simulated);
   return 2;
@@ -258,7 +258,7 @@ static streambox *check_stream(lua_State *L, int i, const char *fn) {
 static int l_stream(lua_State *L) {
   static dl_sig sig = {"Stream(device? device=None, int priority=0) -> Stream", 0, NULL};
   dl_args a;
-  if (!dl_gpu)
+  if (!is_gpu())
     return dl_throw(L, DL_RuntimeError, DL_E_DEVICE, "torch.cuda.Stream requires CUDA support");
   dl_args_sig(L, &a, &sig, 1, false);
   dl_device d = a.arg[0].tag == DL_A_DEVICE ? a.arg[0].dev : (dl_device){(int8_t)dl_gpu_type, -1};
@@ -382,7 +382,7 @@ static int l_event(lua_State *L) {
   static dl_sig sig = {"Event(bool enable_timing=False, bool blocking=False, "
                        "bool interprocess=False) -> Event", 0, NULL};
   dl_args a;
-  if (!dl_gpu)
+  if (!is_gpu())
     return dl_throw(L, DL_RuntimeError, DL_E_DEVICE,
                     "Tried to instantiate dummy base class Event");
   dl_args_sig(L, &a, &sig, 1, false);

@@ -9,7 +9,6 @@
 #include "op/explain.h"
 #include "op/record_in.h"
 #include "tensor/devmem.h"
-#include "tensor/devmem.h"
 
 #include <math.h>
 #include <stdio.h>

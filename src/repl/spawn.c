@@ -3,6 +3,7 @@
  * For lesson.c. See spawn.h. */
 #include "repl/spawn.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <lauxlib.h>
 #include <signal.h>
@@ -29,7 +30,7 @@ static void close_judge(judge *j) {
   close(j->from);
   kill(-j->pid, SIGKILL);
   kill(j->pid, SIGKILL);
-  while (waitpid(j->pid, NULL, 0) < 0) break;
+  while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR) continue;
   j->pid = 0;
 }
 

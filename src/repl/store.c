@@ -101,17 +101,36 @@ int dl_store_append(lua_State *L) {
 
 /* ---- replace ----------------------------------------------------------------------------- */
 
+static bool read_all(int fd, char *s, size_t n) {
+  while (n > 0) {
+    ssize_t k = read(fd, s, n);
+    if (k < 0 && errno == EINTR) continue;
+    if (k == 0) errno = EIO; /* somebody cut it meanwhile */
+    if (k <= 0) return false;
+    s += k;
+    n -= (size_t)k;
+  }
+  return true;
+}
+
+/* The whole text, or NULL and errno: a part of it must not replace the file. */
 static char *read_file(const char *path, size_t *n) {
   struct stat st;
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
   char *text = NULL;
-  *n = 0;
-  if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= LARGEST &&
-      (text = malloc((size_t)st.st_size + 1)) != NULL) {
-    for (ssize_t k; *n < (size_t)st.st_size; *n += (size_t)k)
-      if ((k = read(fd, text + *n, (size_t)st.st_size - *n)) <= 0) break;
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0 || fstat(fd, &st) != 0) st.st_size = 0;
+  else if (!S_ISREG(st.st_mode)) errno = EISDIR;
+  else if (st.st_size > LARGEST) errno = EFBIG;
+  else text = malloc((size_t)st.st_size + 1);
+  *n = (size_t)st.st_size;
+  int why = errno;
+  if (text && !read_all(fd, text, *n)) {
+    why = errno;
+    free(text);
+    text = NULL;
   }
   if (fd >= 0) close(fd);
+  errno = why;
   return text;
 }
 
@@ -141,7 +160,9 @@ int dl_store_rewrite(lua_State *L) {
   int lock = take_lock(path);
   if (lock < 0) return fail(L, errno);
   char *old = read_file(path, &n);
-  lua_pushlstring(L, old ? old : "", n);
+  int unread = old || errno == ENOENT ? 0 : errno;
+  if (unread) return close(lock), fail(L, unread);
+  lua_pushlstring(L, old ? old : "", old ? n : 0);
   free(old);
   if (lua_pcall(L, 1, 1, 0) != LUA_OK) return close(lock), lua_error(L);
   const char *text = lua_tolstring(L, -1, &n);

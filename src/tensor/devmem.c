@@ -97,6 +97,7 @@ static dl_status no_accelerator(void) {
 dl_status dl_tensor_new_pinned(const dl_meta *m, dl_tensor **out) {
   int64_t numel;
   *out = NULL;
+  dl_gpu_look();
   if (!dl_gpu) return no_accelerator();
   DL_TRY(dl_numel(m->ndim, m->size, &numel));
   size_t n = (size_t)numel * dl_dtype_size((dl_dtype)m->dtype);

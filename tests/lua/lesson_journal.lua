@@ -124,5 +124,16 @@ t.ok(not ok and reason, "a file that cannot be written is told")
 t.is(select(2, ro:add {event = "pass", lesson = "X01", step = "fix"}), nil, "... once")
 t.ok(ro:state("X01").credit.fix, "... and the session remembers by itself")
 
+-- ---- what cannot be read whole ----------------------------------------------------------------
+local large = assert(io.open(dir .. "/large", "wb"))
+large:seek("set", 65 << 20)
+large:write("\n")
+large:close()
+local replaced, why_not = dlrepl._lesson.rewrite(dir .. "/large", function() return "new" end)
+t.ok(not replaced and why_not, "a file that is too large to be read is not replaced")
+local still = assert(io.open(dir .. "/large", "rb"))
+t.is(still:seek("end"), (65 << 20) + 1, "... it is as it was")
+still:close()
+
 os.execute("rm -r '" .. dir .. "'")
 t.done()

@@ -90,11 +90,11 @@ local function state_of(self, opt)
   return s
 end
 
-local function check_half(grad, name)
+local function check_half(grad)
   if grad.dtype ~= torch.float16 then return end
   raise("ValueError", "Attempting to unscale FP16 gradients.", {notes = {
     "the parameters themselves are float16: keep the model in float32 and let torch.autocast cast "
-    .. "(no model:half())", name}})
+    .. "(no model:half())"}})
 end
 
 -- Gradients of one optimizer, a list a device.
