@@ -31,6 +31,7 @@ local function step(path, k)
   if type(k) == "string" and k:find("^[%a_][%w_]*$") then return path .. "." .. k end
   if type(k) == "string" then return string.format("%s[%q]", path, k) end
   if math.type(k) == "integer" then return string.format("%s[%d]", path, k) end
+  if core.is_tensor(k) then return path .. "[a tensor]" end -- printed it would wait for its device
   return path .. "[" .. tostring(k):sub(1, 40) .. "]"
 end
 

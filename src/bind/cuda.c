@@ -25,6 +25,7 @@ typedef struct eventbox {
   const dl_tag_info *tag;
   dl_event *e;
   uint32_t epoch;
+  int dev;                       /* where it was first recorded */
   bool timing, recorded;
 } eventbox;
 
@@ -81,6 +82,9 @@ static int l_synchronize(lua_State *L) {
 }
 
 static void props_of(lua_State *L, const char *fn, dl_props *p) {
+  bool number = dl_gpu && lua_isinteger(L, 1);
+  if (number && (lua_tointeger(L, 1) < 0 || lua_tointeger(L, 1) >= dl_gpu_count()))
+    dl_throw(L, DL_AssertionError, DL_E_DEVICE, "Invalid device id");
   int dev = dl_check_gpu(L, 1, fn);
   memset(p, 0, sizeof *p);
   cuda_must(L, dl_gpu->props(dev, p));
@@ -157,10 +161,10 @@ static int l_utilization(lua_State *L) {
   double kernel = 0, elapsed = 0;
   int dev = dl_check_gpu(L, 1, "utilization");
   cuda_must(L, dl_gpu->busy(dev, &kernel, &elapsed));
-  if (last[dev].epoch != dl_gpu_epoch) last[dev].kernel = last[dev].elapsed = 0;
+  if (last[dev].epoch != dl_gpu_epochs[dev]) last[dev].kernel = last[dev].elapsed = 0;
   double share = elapsed > last[dev].elapsed
                      ? (kernel - last[dev].kernel) / (elapsed - last[dev].elapsed) : 0;
-  last[dev].epoch = dl_gpu_epoch;
+  last[dev].epoch = dl_gpu_epochs[dev];
   last[dev].kernel = kernel;
   last[dev].elapsed = elapsed;
   lua_pushinteger(L, (lua_Integer)(100 * share + 0.5));
@@ -241,7 +245,7 @@ static streambox *push_stream(lua_State *L, int dev, dl_stream s, bool owned) {
   streambox *b = dl_new_object(L, &t_stream);
   b->dev = dev;
   b->s = s;
-  b->epoch = dl_gpu_epoch;
+  b->epoch = dl_gpu_epochs[dev];
   b->owned = owned;
   return b;
 }
@@ -250,7 +254,7 @@ static streambox *check_stream(lua_State *L, int i, const char *fn) {
   streambox *b = dl_object(L, i, &t_stream);
   if (!b)
     dl_type_error(L, "%s(): expected a torch.cuda.Stream, but got %s", fn, dl_type_name(L, i));
-  if (b->epoch != dl_gpu_epoch)
+  if (b->epoch != dl_gpu_epochs[b->dev])
     dl_throw(L, DL_RuntimeError, DL_E_DEVICE, "this stream's device was reset or is gone");
   return b;
 }
@@ -271,7 +275,7 @@ static int l_stream(lua_State *L) {
 
 static int l_stream_gc(lua_State *L) {
   streambox *b = dl_self(L, &t_stream);
-  if (b->owned && b->epoch == dl_gpu_epoch && dl_gpu) dl_gpu->stream_free(b->dev, b->s);
+  if (b->owned && b->epoch == dl_gpu_epochs[b->dev] && dl_gpu) dl_gpu->stream_free(b->dev, b->s);
   b->owned = false;
   return 0;
 }
@@ -310,7 +314,7 @@ static int l_stream_query(lua_State *L) {
 static eventbox *check_event(lua_State *L, int i, const char *fn) {
   eventbox *b = dl_object(L, i, &t_event);
   if (!b) dl_type_error(L, "%s(): expected a torch.cuda.Event, but got %s", fn, dl_type_name(L, i));
-  if (b->e && b->epoch != dl_gpu_epoch)
+  if (b->e && b->epoch != dl_gpu_epochs[b->dev])
     dl_throw(L, DL_RuntimeError, DL_E_DEVICE, "this event's device was reset or is gone");
   return b;
 }
@@ -319,7 +323,8 @@ static eventbox *check_event(lua_State *L, int i, const char *fn) {
 static void record(lua_State *L, eventbox *e, int dev, dl_stream s) {
   if (!e->e) {
     cuda_must(L, dl_gpu->event_new(dev, e->timing, &e->e));
-    e->epoch = dl_gpu_epoch;
+    e->dev = dev;
+    e->epoch = dl_gpu_epochs[dev];
   }
   cuda_must(L, dl_gpu->event_record(e->e, s));
   e->recorded = true;
@@ -392,7 +397,7 @@ static int l_event(lua_State *L) {
 }
 static int l_event_gc(lua_State *L) {
   eventbox *e = dl_self(L, &t_event);
-  if (e->e && e->epoch == dl_gpu_epoch && dl_gpu) dl_gpu->event_free(e->e);
+  if (e->e && e->epoch == dl_gpu_epochs[e->dev] && dl_gpu) dl_gpu->event_free(e->e);
   e->e = NULL;
   return 0;
 }

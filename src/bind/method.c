@@ -190,6 +190,8 @@ static int l_cuda(lua_State *L) {
   dl_args_sig(L, &a, &sig, 1, true);
   dl_arg dev = {.tag = DL_A_DEVICE, .dev = {DL_CUDA, -1}};
   if (a.arg[1].tag == DL_A_DEVICE) dev = a.arg[1];
+  if (!dl_is_gpu(dev.dev))
+    return dl_throw(L, DL_RuntimeError, DL_E_ARGUMENT, "Invalid device, must be cuda device");
   return convert(L, a.arg[0].t, &NIL, &dev, a.arg[2].i, false);
 }
 

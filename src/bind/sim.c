@@ -120,7 +120,7 @@ static int l_live(lua_State *L) {
     dl_slot_drain(L);
   }
   for (const dl_devmem *m = dl_devmem_first; m; m = m->next) {
-    if (m->epoch != dl_gpu_epoch) continue;
+    if (!dl_devmem_lives(m)) continue;
     if (!oldest) oldest = m;
     bytes += (int64_t)m->nbytes;
     n++;
@@ -140,7 +140,6 @@ static void shut(void) {
   dl_gpu_close();
   if (simulated) dl_sim_close();
   dl_default_device = DL_DEV_CPU;
-  dl_mode &= ~(unsigned)DL_MODE_DRY;
   free_cards(&own);
 }
 

@@ -358,6 +358,9 @@ static int l_device_new(lua_State *L) {
   if (!dl_get_device(L, 1, &d))
     return dl_type_error(L, "device(): argument 'type' must be str, not %s", dl_type_name(L, 1));
   if (dl_get_int(L, 2, &index)) {
+    if (lua_type(L, 1) == LUA_TSTRING && d.index >= 0)
+      return dl_throw(L, DL_RuntimeError, DL_E_ARGUMENT, "type (string) must not include an index "
+                      "because index was passed explicitly: %s", lua_tostring(L, 1));
     if (index < 0 || index > 127)
       return dl_throw(L, DL_RuntimeError, DL_E_ARGUMENT, "Device index must not be negative");
     d.index = (int8_t)index;

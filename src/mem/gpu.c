@@ -17,7 +17,7 @@ uint8_t dl_gpu_type = DL_CUDA;
 const char *dl_gpu_absent;
 int dl_gpu_absent_code;
 const dl_driver *(*dl_gpu_find)(void);
-uint32_t dl_gpu_epoch = 1;
+uint32_t dl_gpu_epoch = 1, dl_gpu_epochs[DL_GPU_MAX];
 uint8_t dl_gpu_tf32 = DL_TF32_CONV;
 int dl_gpu_sync_debug;
 
@@ -112,6 +112,12 @@ static void drop_pool(int dev) {
   pools[dev] = NULL;
 }
 
+/* All that the device held until now is gone. */
+static void new_epoch(int first, int last) {
+  dl_gpu_epoch++;
+  for (int d = first; d <= last; d++) dl_gpu_epochs[d] = dl_gpu_epoch;
+}
+
 dl_status dl_gpu_open(const dl_driver *drv, dl_devtype type) {
   if (dl_gpu) dl_gpu_close();
   int n = drv->device_count();
@@ -119,7 +125,7 @@ dl_status dl_gpu_open(const dl_driver *drv, dl_devtype type) {
   DL_TRY(dl_pool_conf_env());
   dl_gpu = drv;
   dl_gpu_type = (uint8_t)type;
-  dl_gpu_epoch++;
+  new_epoch(0, DL_GPU_MAX - 1);
   current = 0;
   memset(streams, 0, sizeof streams);
   dl_gpu_set_tf32(dl_gpu_tf32);
@@ -131,7 +137,7 @@ void dl_gpu_close(void) {
     if (pools[d]) drop_pool(d);
   }
   dl_gpu = NULL;
-  dl_gpu_epoch++;
+  new_epoch(0, DL_GPU_MAX - 1);
 }
 
 void dl_gpu_look(void) {
@@ -209,7 +215,7 @@ dl_status dl_gpu_reset(int dev) {
   if (dev < 0 || dev >= dl_gpu_count()) return dl_gpu_error(DL_CU_ORDINAL);
   if (pools[dev]) drop_pool(dev);
   streams[dev] = 0;
-  dl_gpu_epoch++;
+  new_epoch(dev, dev);
   return dl_gpu_error(dl_gpu->reset(dev));
 }
 

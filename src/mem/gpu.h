@@ -47,6 +47,8 @@ dl_status dl_gpu_sync(int dev);                    /* torch.cuda.synchronize */
 /* Start afresh after an error that kills the context; live tensors of dev lose their bytes. */
 dl_status dl_gpu_reset(int dev);
 extern uint32_t dl_gpu_epoch;    /* goes up with each open, close and reset */
+/* The one since which a device has kept what it holds: a reset of another does not touch it. */
+extern uint32_t dl_gpu_epochs[DL_GPU_MAX];
 
 /* What float32 products may round their inputs to (torch.backends.*.allow_tf32). */
 enum { DL_TF32_MATMUL = 1, DL_TF32_CONV = 2 };

@@ -12,6 +12,7 @@
 
 static dl_status same_device(dl_tensor *dst, const dl_tensor *src) {
   dl_view to, from;
+  if (!dl_is_gpu(dst->dev) && src->st->numberless) return DL_OK;
   dl_view_of(dst, &to);
   dl_view_of(src, &from);
   if (!dl_is_gpu(dst->dev)) {
@@ -28,13 +29,17 @@ static dl_status packed(const dl_tensor *t, dl_dtype dtype, dl_tensor **out) {
     *out = dl_tensor_retain((dl_tensor *)t);
     return DL_OK;
   }
-  DL_TRY(dl_tensor_new(t->dev, dtype, t->ndim, t->size, out));
-  dl_status st = same_device(*out, t);
+  dl_devmem_hollow = t->st->numberless;
+  dl_status st = dl_tensor_new(t->dev, dtype, t->ndim, t->size, out);
+  dl_devmem_hollow = false;
+  DL_TRY(st);
+  st = same_device(*out, t);
   if (st != DL_OK) dl_tensor_drop(out);
   return st;
 }
 
 static dl_status bytes(dl_tensor *dst, const dl_tensor *src, bool async) {
+  if (src->st->numberless && !dl_gpu->dry) return DL_OK; /* left from a dry run */
   bool pinned = (dl_is_gpu(dst->dev) ? src->st : dst->st)->pinned;
   return dl_gpu_copy(dst->data, dst->dev, src->data, src->dev,
                      (size_t)dst->numel * dl_dtype_size((dl_dtype)dst->dtype), pinned, async,
@@ -47,7 +52,11 @@ static dl_status between(dl_tensor *dst, const dl_tensor *src, bool async) {
   DL_TRY(packed(src, travels, &from));
   dl_status st = DL_OK;
   if (dst->contig && dst->dtype == travels) to = dl_tensor_retain(dst);
-  else st = dl_tensor_new(dst->dev, travels, dst->ndim, dst->size, &to);
+  else {
+    dl_devmem_hollow = src->st->numberless;
+    st = dl_tensor_new(dst->dev, travels, dst->ndim, dst->size, &to);
+    dl_devmem_hollow = false;
+  }
   if (st == DL_OK) st = bytes(to, from, async && to == dst);
   if (st == DL_OK && to != dst) st = same_device(dst, to);
   dl_tensor_release(from);

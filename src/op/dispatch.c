@@ -171,13 +171,20 @@ static dl_status wants_float(const dl_call *c) {
 
 /* In-place ops change arg 0 only after everything that can fail for lack of memory is done. */
 static dl_status run_steps(dl_opid op, dl_call *c, dl_runner *r, dl_ret *ret, dl_node **node) {
-  DL_TRY(allocate(c, r));
-  DL_TRY(geometry(c, r));
+  r->dry = (dl_mode & DL_MODE_DRY) && dl_call_dry(c);
+  dl_devmem_hollow = r->dry;
+  dl_status st = allocate(c, r);
+  if (st == DL_OK) st = geometry(c, r);
+  dl_devmem_hollow = false;
+  DL_TRY(st);
   bool wants = dl_graph_wants(c);
   if (wants) DL_TRY(dl_graph_prepare(c, node));
   DL_TRY(run_kernel(op, c, r));
   if (c->inplace) dl_tensor_bump(c->arg[0].t);
-  DL_TRY(deliver(c, r, ret));
+  dl_devmem_hollow = r->dry;
+  st = deliver(c, r, ret);
+  dl_devmem_hollow = false;
+  DL_TRY(st);
   int p = c->schema->p_requires_grad;
   if (p >= 0 && c->arg[p].i) ret->v[0]->requires_grad = 1;
   if (!wants) return DL_OK;
@@ -189,6 +196,7 @@ static dl_status run_steps(dl_opid op, dl_call *c, dl_runner *r, dl_ret *ret, dl
 static dl_status run_rule(dl_call *c) {
   if (!c->op->rule)
     return dl_fail(DL_NotImplementedError, DL_E_UNSUPPORTED, "%s is not implemented", c->op->id);
+  if (dl_is_gpu(c->dev) || c->mixed) DL_TRY(dl_call_alive(c));
   DL_TRY(dl_call_place(c));
   DL_TRY(c->op->rule(c));
   DL_TRY(wants_float(c));

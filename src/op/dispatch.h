@@ -13,6 +13,7 @@ typedef struct dl_runner {
   dl_tensor *out[DL_MAX_OUT];                                /* owned: what the kernel writes */
   dl_tensor *tmp[DL_MAX_IN];                                 /* owned: converted inputs */
   dl_view *list;                                             /* owned block of k.nlist views */
+  bool dry;                                                  /* no numbers are computed */
 } dl_runner;
 
 /* dl_dispatch without a look at autocast and the run record; what dl_dispatch does while either is
@@ -42,6 +43,9 @@ dl_status dl_dispatch_moved(dl_opid op, const dl_arg *arg, unsigned flags, dl_re
 
 /* The kernel of a call that is not all on the CPU: launched, or a copy between devices; in a dry
  * run neither, where an operand has no numbers. */
+bool dl_call_dry(const dl_call *c);
+/* Have all operands on GPUs still got their bytes? */
+dl_status dl_call_alive(const dl_call *c);
 dl_status dl_run_device(dl_opid op, const dl_call *c, dl_runner *r);
 dl_status dl_call_generator(const dl_call *c, dl_runner *r);
 

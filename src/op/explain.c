@@ -28,7 +28,7 @@ static const char *const plural[DL_ROLE_COUNT] = {
 
 /* ---- looking -------------------------------------------------------------------------------- */
 static bool lives_on(const dl_devmem *m, int dev) {
-  return m->st->dev.index == dev && m->epoch == dl_gpu_epoch;
+  return m->st->dev.index == dev && dl_devmem_lives(m);
 }
 static int64_t taken(const dl_devmem *m) { return (int64_t)dl_chunk_bytes(m->chunk); }
 static bool transient(uint8_t role) {

@@ -161,6 +161,7 @@ static dl_status contiguous_input(const dl_call *c, dl_runner *r, int k) {
 
 dl_status dl_geometry_contig(const dl_call *c, dl_runner *r) {
   dl_geometry_plain(c, r);
+  if (r->dry) return DL_OK;
   for (int k = 0; k < c->nin; k++)
     if (c->in[k]) DL_TRY(contiguous_input(c, r, k));
   return DL_OK;

@@ -42,20 +42,34 @@ dl_gen *dl_gen_of(dl_device d) {
 }
 
 /* ---- dry runs -------------------------------------------------------------------------------- */
-static bool lacks_numbers(const dl_call *c) {
-  bool any = false;
-  for (int k = 0; k < c->nin; k++) {
-    if (!c->in[k]) continue;
-    any = true;
-    if (c->in[k]->st->numberless || dl_is_gpu(c->in[k]->dev)) return true;
+/* Up to here a CPU result is computed all the same: indices, samplers, labels and counters of a
+ * program that trains without numbers have some. */
+#define SMALL ((int64_t)1 << 20) /* bytes */
+
+static bool is_large(const dl_call *c) {
+  for (int k = 0; k < c->nout; k++) {
+    int64_t n = (int64_t)dl_dtype_size((dl_dtype)c->out[k].dtype);
+    for (int i = 0; i < c->out[k].ndim; i++)
+      if (!dl_mul_ok(n, c->out[k].size[i], &n)) return true;
+    if (n > SMALL) return true;
   }
+  return false;
+}
+
+static inline bool hollow(const dl_tensor *t, bool dry) {
+  return t->st->numberless || (dry && dl_is_gpu(t->dev));
+}
+
+bool dl_call_dry(const dl_call *c) {
+  bool dry = dl_gpu && dl_gpu->dry;
+  for (int k = 0; k < c->nin; k++)
+    if (c->in[k] && hollow(c->in[k], dry)) return true;
   for (int i = 0; i < c->schema->nparam; i++)
     for (int j = 0; c->arg[i].tag == DL_A_TENSORS && j < c->arg[i].n; j++) {
       const dl_tensor *t = c->arg[i].ts[j];
-      any = any || t;
-      if (t && (t->st->numberless || dl_is_gpu(t->dev))) return true;
+      if (t && hollow(t, dry)) return true;
     }
-  return !any || dl_is_gpu(c->dev);
+  return dry && (dl_is_gpu(c->dev) || is_large(c));
 }
 
 static void mark_dry(const dl_call *c, dl_runner *r) {
@@ -63,7 +77,7 @@ static void mark_dry(const dl_call *c, dl_runner *r) {
 }
 
 /* ---- launch ---------------------------------------------------------------------------------- */
-static dl_status inputs_alive(const dl_call *c) {
+dl_status dl_call_alive(const dl_call *c) {
   for (int k = 0; k < c->nin; k++)
     if (c->in[k] && dl_is_gpu(c->in[k]->dev)) DL_TRY(dl_devmem_check(c->in[k]));
   for (int i = 0; i < c->schema->nparam; i++)
@@ -75,7 +89,6 @@ static dl_status inputs_alive(const dl_call *c) {
 
 static dl_status launch(dl_opid op, const dl_call *c, dl_runner *r) {
   int dev = c->dev.index;
-  DL_TRY(inputs_alive(c));
   DL_TRY(dl_gpu_well(dev));
   DL_TRY(dl_call_generator(c, r));
   DL_TRY(dl_workspace(op, c));
@@ -124,11 +137,10 @@ static dl_status cross(const dl_call *c, dl_runner *r) {
 
 dl_status dl_run_device(dl_opid op, const dl_call *c, dl_runner *r) {
   const dl_tensor *last = c->nin ? c->in[c->nin - 1] : NULL;
-  bool dry = (dl_mode & DL_MODE_DRY) && lacks_numbers(c);
-  if (dry) mark_dry(c, r);
+  if (r->dry) mark_dry(c, r);
   bool copies = op == DL_OP_copy_ || op == DL_OP__to_copy;
   if (copies && !dl_device_same(last->dev, c->dev)) return cross(c, r);
   if (dl_is_gpu(c->dev)) return launch(op, c, r);
   DL_TRY(dl_call_generator(c, r));
-  return dry ? DL_OK : dl_cpu_kernels[op](&r->k);
+  return r->dry ? DL_OK : dl_cpu_kernels[op](&r->k);
 }

@@ -161,7 +161,7 @@ static char *readable(const dl_tensor *t) {
   if (t->dev.type == DL_CPU) return t->data;
   if (!dl_is_gpu(t->dev) || !dl_gpu || !dl_gpu->simulated || dl_gpu->dry) return NULL;
   const dl_devmem *m = dl_devmem_of(t->st);
-  return m && m->epoch == dl_gpu_epoch ? (char *)((uintptr_t)t->data & ~SIM_MARK) : NULL;
+  return m && dl_devmem_lives(m) ? (char *)((uintptr_t)t->data & ~SIM_MARK) : NULL;
 }
 
 bool dl_rec_can_read(const dl_tensor *t) { return t->numel == 0 || readable(t); }

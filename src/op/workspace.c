@@ -47,7 +47,7 @@ int64_t dl_workspace_bytes(int dev) {
   int64_t n = 0;
   for (int i = 0; i < SLOTS; i++) {
     const struct slot *s = &slots[i];
-    if (s->epoch != dl_gpu_epoch || s->dev != dev) continue;
+    if (s->dev != dev || s->epoch != dl_gpu_epochs[dev]) continue;
     for (int k = 0; k < 2; k++) n += s->chunk[k] ? (int64_t)dl_chunk_bytes(s->chunk[k]) : 0;
   }
   return n;
@@ -58,11 +58,13 @@ static struct slot *slot_of(int dev, dl_stream stream) {
   struct slot *unused = NULL;
   for (int i = 0; i < SLOTS; i++) {
     struct slot *s = &slots[i];
-    if (s->epoch && s->epoch != dl_gpu_epoch) drop(s); /* of a device that was reset or is gone */
+    /* of a device that was reset or is gone */
+    if (s->epoch && s->epoch != dl_gpu_epochs[s->dev]) drop(s);
     if (!s->epoch) unused = s;
     else if (s->dev == dev && s->stream == stream) return s;
   }
-  if (unused) *unused = (struct slot){.dev = dev, .stream = stream, .epoch = dl_gpu_epoch};
+  if (unused)
+    *unused = (struct slot){.dev = dev, .stream = stream, .epoch = dl_gpu_epochs[dev]};
   return unused;
 }
 

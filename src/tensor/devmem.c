@@ -13,6 +13,7 @@
 dl_devmem *dl_devmem_first, *dl_devmem_last;
 uint64_t dl_devmem_clock, dl_devmem_steps;
 const char *dl_devmem_op;
+bool dl_devmem_hollow;
 void (*dl_where_fn)(dl_where *w);
 
 static void link_last(dl_devmem *m) {
@@ -46,7 +47,7 @@ dl_status dl_devmem_new(dl_storage *st, size_t nbytes) {
   m->nbytes = nbytes;
   m->born = ++dl_devmem_clock;
   m->step = dl_devmem_steps;
-  m->epoch = dl_gpu_epoch;
+  m->epoch = dl_gpu_epochs[dev];
   m->op = dl_devmem_op;
   if (dl_where_fn) dl_where_fn(&m->where);
   link_last(m);
@@ -66,7 +67,7 @@ void dl_devmem_free(dl_storage *st) {
 
 dl_status dl_devmem_check(const dl_tensor *t) {
   const dl_devmem *m = dl_devmem_of(t->st);
-  if (!m || m->epoch == dl_gpu_epoch) return DL_OK;
+  if (!m || dl_devmem_lives(m)) return DL_OK;
   dl_fail(DL_RuntimeError, DL_E_DEVICE, "this tensor's memory on %s is gone",
           dl_device_str(t->dev, (char[24]){0}));
   dl_note("the device was reset, or another one chosen, after it was made; make it again");
@@ -125,35 +126,45 @@ static void reach(const dl_tensor *t, char **first, size_t *nbytes) {
   *nbytes = (size_t)span * dl_dtype_size((dl_dtype)t->dtype);
 }
 
-/* A dry run's result: nan, or 0 where the dtype has no nan. */
-static void no_numbers(dl_tensor *flat) {
-  size_t esize = dl_dtype_size((dl_dtype)flat->dtype);
-  bool real = dl_dtype_is_float((dl_dtype)flat->dtype);
-  for (int64_t i = 0; i < flat->numel; i++)
-    dl_elem_set_f64((dl_dtype)flat->dtype, flat->data + (size_t)i * esize, real ? (double)NAN : 0);
+/* A dry run's result: nan, or 0 where the dtype has no nan; one element, seen as all of them. */
+static dl_status no_numbers(const dl_tensor *t, dl_tensor **out) {
+  static const int64_t still[DL_MAXDIM];
+  int64_t one = 1;
+  dl_tensor *flat;
+  DL_TRY(dl_tensor_new(DL_DEV_CPU, (dl_dtype)t->dtype, 1, &one, &flat));
+  bool real = dl_dtype_is_float((dl_dtype)t->dtype);
+  dl_elem_set_f64((dl_dtype)t->dtype, flat->data, real ? (double)NAN : 0);
+  dl_status st = dl_tensor_view(flat, t->ndim, t->size, still, 0, out);
+  dl_tensor_release(flat);
   dl_warn(true, "UserWarning", "this run computes no values (compute=false): nan stands for them");
+  return st;
 }
 
 /* The stretch of bytes the view walks, copied as it lies; then the same walk over the copy. */
 dl_status dl_tensor_on_host(const dl_tensor *t, dl_tensor **out) {
+  *out = NULL;
   if (!dl_is_gpu(t->dev)) {
+    if (t->st->numberless) return no_numbers(t, out);
     *out = dl_tensor_retain((dl_tensor *)t);
     return DL_OK;
   }
-  *out = NULL;
   DL_TRY(dl_devmem_check(t));
   DL_TRY(dl_gpu_well(t->dev.index));
   if (!t->numel) return dl_tensor_new(DL_DEV_CPU, (dl_dtype)t->dtype, t->ndim, t->size, out);
   char *first;
   size_t nbytes;
   reach(t, &first, &nbytes);
+  if (t->st->numberless && dl_gpu->dry) {
+    char nowhere;
+    DL_TRY(dl_gpu_copy(&nowhere, DL_DEV_CPU, first, t->dev, nbytes, false, false, t->st->role));
+    return no_numbers(t, out);
+  }
   int64_t n = (int64_t)(nbytes / dl_dtype_size((dl_dtype)t->dtype));
   dl_tensor *flat;
   DL_TRY(dl_tensor_new(DL_DEV_CPU, (dl_dtype)t->dtype, 1, &n, &flat));
   dl_status st = dl_gpu_copy(flat->data, DL_DEV_CPU, first, t->dev, nbytes, false, false,
                              t->st->role);
   if (st == DL_OK) st = dl_tensor_view(flat, t->ndim, t->size, t->stride, 0, out);
-  if (st == DL_OK && t->st->numberless) no_numbers(flat);
   dl_tensor_release(flat);
   return st;
 }
@@ -176,12 +187,14 @@ static dl_status one_element(const dl_tensor *t, void *out) {
 
 double dl_tensor_item_f(const dl_tensor *t) {
   int64_t slot = 0;
+  if (!dl_is_gpu(t->dev) && t->st->numberless) return (double)NAN;
   if (!dl_is_gpu(t->dev)) return dl_elem_get_f64((dl_dtype)t->dtype, t->data);
   return one_element(t, &slot) == DL_OK ? dl_elem_get_f64((dl_dtype)t->dtype, &slot) : 0;
 }
 
 int64_t dl_tensor_item_i(const dl_tensor *t) {
   int64_t slot = 0;
+  if (!dl_is_gpu(t->dev) && t->st->numberless) return 0;
   if (!dl_is_gpu(t->dev)) return dl_elem_get_i64((dl_dtype)t->dtype, t->data);
   return one_element(t, &slot) == DL_OK ? dl_elem_get_i64((dl_dtype)t->dtype, &slot) : 0;
 }

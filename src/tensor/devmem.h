@@ -25,7 +25,7 @@ typedef struct dl_devmem {
   dl_where where;
   uint64_t born;                 /* dl_devmem_clock when it was made */
   uint64_t step;                 /* optimizer steps taken by then */
-  uint32_t epoch;                /* dl_gpu_epoch when it was made; older: its bytes are lost */
+  uint32_t epoch;                /* its device's then; an older one has lost its bytes */
   const char *op;                /* PyTorch's name of the op that made it, or NULL */
 } dl_devmem;
 
@@ -37,11 +37,20 @@ extern const char *dl_devmem_op; /* what is being computed, set by dispatch */
 /* Bytes on device dev for st, on the device's current stream. */
 dl_status dl_devmem_new(dl_storage *st, size_t nbytes);
 void dl_devmem_free(dl_storage *st);
+/* Does the device still hold m? */
+static inline bool dl_devmem_lives(const dl_devmem *m) {
+  return m->epoch == dl_gpu_epochs[m->st->dev.index];
+}
 static inline dl_devmem *dl_devmem_of(const dl_storage *st) { return st->free_ctx; }
 /* Have the bytes behind t been lost (device reset, simulation ended)? Says so if they have. */
 dl_status dl_devmem_check(const dl_tensor *t);
 /* The tensor is used on stream s too (Tensor.record_stream). */
 dl_status dl_devmem_record_stream(const dl_tensor *t, dl_stream s);
+
+/* ---- dry runs -------------------------------------------------------------------------------- */
+/* While set, tensors made on the CPU are sizes without numbers: numberless, and of large ones no
+ * byte is touched. */
+extern bool dl_devmem_hollow;
 
 /* ---- pinned memory --------------------------------------------------------------------------- */
 /* A contiguous CPU tensor of m's size and dtype in memory that a GPU copies from directly. */

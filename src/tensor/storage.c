@@ -10,6 +10,7 @@
 #include "tensor/ledger.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 static size_t block_bytes(int alloc_class) {
   static const uint16_t bytes[] = {sizeof(dl_tensor), offsetof(dl_block, data), sizeof(dl_block)};
@@ -25,13 +26,45 @@ dl_status dl_block_tensor(int alloc_class, dl_tensor **out) {
                  "memory)", block_bytes(alloc_class));
 }
 
+/* ---- sizes without numbers ------------------------------------------------------------------- */
+#define RANGE_MIN ((size_t)1 << 20) /* bytes from which addresses are reserved, and nothing else */
+
+static void range_free(void *ctx) {
+  dl_storage *st = ctx;
+  munmap(st->data, st->nbytes);
+}
+
+/* Whoever reads them all the same reads zeros. */
+static dl_status hollow_bytes(dl_storage *st, size_t nbytes) {
+  st->numberless = 1;
+  if (nbytes >= RANGE_MIN) {
+    void *p = mmap(NULL, nbytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p != MAP_FAILED) {
+      st->data = p;
+      st->free_fn = range_free;
+      st->free_ctx = st;
+      return DL_OK;
+    }
+  }
+  DL_TRY(dl_host_alloc(nbytes, &st->data));
+  memset(st->data, 0, nbytes);
+  return DL_OK;
+}
+
 dl_status dl_storage_fill(dl_tensor *t, size_t nbytes) {
   dl_storage *st = t->st;
   if (t->alloc_class == DL_BLOCK_INLINE) {
     st->inline_data = 1;
     st->data = ((dl_block *)t)->data;
+    if (dl_devmem_hollow) {
+      st->numberless = 1;
+      memset(st->data, 0, DL_INLINE_MAX);
+    }
   } else if (nbytes > 0 && dl_is_gpu(st->dev)) {
     DL_TRY(dl_devmem_new(st, nbytes));
+  } else if (nbytes > 0 && dl_devmem_hollow) {
+    DL_TRY(hollow_bytes(st, nbytes));
   } else if (nbytes > 0) {
     DL_TRY(dl_host_alloc(nbytes, &st->data));
   }

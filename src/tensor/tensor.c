@@ -6,6 +6,7 @@
  *            list, so a graph of any depth is freed with a flat stack.
  * MUST NOT   know ops or Lua. */
 #include "mem/gpu.h"
+#include "tensor/devmem.h"
 #include "tensor/storage.h"
 
 #include "tensor/ledger.h"
@@ -72,7 +73,7 @@ dl_status dl_tensor_new(dl_device dev, dl_dtype dtype, int ndim, const int64_t *
   int64_t nbytes;
   dl_tensor *t;
   *out = NULL;
-  if (is_common(dev, ndim, size)) return new_common(dev, dtype, ndim, size, out);
+  if (is_common(dev, ndim, size) && !dl_devmem_hollow) return new_common(dev, dtype, ndim, size, out);
   if (dev.type != DL_CPU) DL_TRY(dl_gpu_resolve(&dev));
   DL_TRY(bytes_of(dtype, ndim, size, &nbytes));
   int cls = nbytes <= DL_INLINE_MAX && !dl_is_gpu(dev) ? DL_BLOCK_INLINE : DL_BLOCK_STORAGE;

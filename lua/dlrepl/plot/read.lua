@@ -37,10 +37,17 @@ local function number(v, fn, i)
                                         repr.typename(v)))
 end
 
+local LARGEST = 10000000 -- numbers in one plot: as a list they take 160 MB
+
 -- A list, tensor or array as a list of floats; and the number its first element counts as.
 function M.list(v, fn)
   local t = M.tensor(v)
   if t then
+    if t:numel() > LARGEST then
+      core.raise("ValueError", string.format("%s() draws at most %d numbers, and these are %d",
+                                             fn, LARGEST, t:numel()),
+                 {notes = {"draw a part: x:flatten()[\"::100\"]"}})
+    end
     local list = t:flatten():tolist()
     return type(list) == "table" and list or {list}, 0
   end
