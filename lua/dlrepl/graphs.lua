@@ -9,6 +9,7 @@
 -- INVARIANT  Nothing found is kept: the answer holds paths and numbers.
 
 local core = require "dlrepl.core"
+local size_text = require "dlrepl.bytes"
 local M = {}
 
 local MANY = 4       -- tensors of one table are named together from here on
@@ -146,13 +147,6 @@ local function together(found)
   end
   return holders
 end
-
-local function size_text(bytes)
-  local unit, n = {"B", "KiB", "MiB", "GiB"}, 1
-  while bytes >= 1024 and n < #unit do bytes, n = bytes / 1024, n + 1 end
-  return n == 1 and string.format("%d B", bytes) or string.format("%.1f %s", bytes, unit[n])
-end
-M.size_text = size_text
 
 local function since(h)
   if h.where then return "made at " .. h.where:gsub("^stack traceback:%s*", ""):match("[^\n]*") end

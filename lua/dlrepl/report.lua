@@ -13,7 +13,7 @@ local core = require "dlrepl.core"
 local class = require "torch.nn.class"
 local graphs = require "dlrepl.graphs"
 
-local size_text = graphs.size_text
+local size_text = require "dlrepl.bytes"
 local meta = {__name = "report", _rich = "report"}
 local ROLES = {"parameter", "gradient", "optimizer state", "saved activation", "batch", "other"}
 

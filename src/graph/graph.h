@@ -172,8 +172,8 @@ dl_status dl_tensor_detach_(dl_tensor *t);
 /* The int that holds t's hooks slot (0 = none yet): in the leaf, or in its grad_fn, so that hooks
  * outlive the tensor. The pointer is good until the graph changes. */
 dl_status dl_tensor_hook_slot(dl_tensor *t, int **slot);
-void dl_tensor_forget_retained(
-    dl_tensor *t); /* tensor/ calls it when a tensor that retains grad dies */
+/* tensor/ calls it when a tensor that retains grad dies. */
+void dl_tensor_forget_retained(dl_tensor *t);
 
 struct dl_hook {
   dl_hook *next;

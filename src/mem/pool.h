@@ -45,6 +45,7 @@ dl_status dl_pool_conf_parse(const char *text);
 /* The same from the environment: PYTORCH_ALLOC_CONF or PYTORCH_CUDA_ALLOC_CONF, once a process. */
 dl_status dl_pool_conf_env(void);
 
+/* An empty pool; NULL where the host has no memory for it. */
 dl_pool *dl_pool_new(const dl_driver *drv, int dev);
 /* Forget all of it without asking the driver: after the device was reset. Chunks handed out stay
  * valid to free. */
@@ -64,6 +65,7 @@ dl_status dl_pool_record_stream(dl_chunk *c, dl_stream s);
 /* format_size: "512 bytes", "1.50 KiB", "34.00 MiB", "79.25 GiB". Returns buf. */
 const char *dl_bytes_str(int64_t n, char buf[32]);
 
+/* What torch.cuda's functions of these names do; figures are good until the pool changes. */
 dl_status dl_pool_empty_cache(dl_pool *p);
 const dl_pool_stats *dl_pool_figures(dl_pool *p);
 void dl_pool_reset_peak(dl_pool *p);

@@ -17,8 +17,8 @@ enum { DL_JUDGE_IN = 3, DL_JUDGE_OUT = 4, DL_FRAME_MAX = 64 << 20 };
 int dl_judge_main(void);
 
 /* One frame: a length of 4 bytes, the lowest first, and as many bytes. read: the text, ended by 0
- * and owned by the caller; NULL when the other side is gone, has sent no frame, or the time is up
- * (ms < 0: no limit). *timed_out and *stopped (a signal came and `stop` says so) tell why. */
+ * and owned by the caller; NULL when the other side is gone, has sent no frame, the time is up
+ * (ms < 0: no limit; *timed_out tells) or `stop`, asked now and then unless NULL, says so. */
 bool dl_frame_write(int fd, const char *text, uint32_t n);
 char *dl_frame_read(int fd, int64_t ms, uint32_t *n, bool (*stop)(void), bool *timed_out);
 

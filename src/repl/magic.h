@@ -29,6 +29,7 @@ typedef struct dl_magic {
   bool lesson;       /* told with : */
 } dl_magic;
 
+/* All of them, in the order of %help; *n: how many. */
 const dl_magic *dl_magic_table(int *n);
 /* Does the text begin with % or : and a letter? Then rest: the code that it runs, or NULL. */
 bool dl_magic_is(const char *text, size_t len, const char **code);

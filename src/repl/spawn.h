@@ -10,6 +10,8 @@
 
 #include <lua.h>
 
+/* spawn() -> an object with ask(text, seconds) -> the reply, or nil and "time", "interrupt" or
+ * "gone" (it is closed then); and close(). Raises where no process is to be had. */
 int dl_spawn_judge(lua_State *L);
 
 #endif

@@ -44,6 +44,7 @@ static inline void dl_ledger_gone(const dl_storage *st) {
   dl_ledger[dl_ledger_slot(st->dev)][st->role] -= (int64_t)st->nbytes;
 }
 
+/* The storage's bytes are counted under another role from now on. */
 void dl_ledger_move(dl_storage *st, dl_role role);
 /* t's storage is for this. GRAD and SAVED never displace what somebody said before. */
 static inline void dl_ledger_say(const dl_tensor *t, dl_role role) {

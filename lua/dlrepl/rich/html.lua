@@ -24,12 +24,7 @@ function M.thousands(n)
   return text
 end
 
--- Bytes in words: "312 B", "1.5 KiB", "2.4 GiB"
-function M.bytes(n)
-  local units, k = {"B", "KiB", "MiB", "GiB", "TiB"}, 1
-  while n >= 1024 and k < #units do n, k = n / 1024, k + 1 end
-  return string.format(k == 1 and "%d %s" or "%.1f %s", n, units[k])
-end
+M.bytes = require "dlrepl.bytes"
 
 -- "1 value", "3 values"
 function M.counted(n, word) return M.thousands(n) .. " " .. word .. (n == 1 and "" or "s") end
