@@ -19,7 +19,7 @@ my $ROW_MAX = 140;         # columns of a table row
 
 my (@files, %text);
 find({no_chdir => 1, wanted => sub {
-    return unless -f && /\.(c|h|cc|cu|cuh|lua|t|pl|sh|mk|def)$/;
+    return unless -f && /\.(c|h|cc|cu|cuh|lua|t|pl|pm|py|sh|mk|def)$/;
     push @files, $_;
 }}, grep { -d } qw(src kernels tests lua lessons jupyter));
 @files = sort @files;

@@ -73,7 +73,8 @@ dl_status dl_tensor_new(dl_device dev, dl_dtype dtype, int ndim, const int64_t *
   int64_t nbytes;
   dl_tensor *t;
   *out = NULL;
-  if (is_common(dev, ndim, size) && !dl_devmem_hollow) return new_common(dev, dtype, ndim, size, out);
+  if (is_common(dev, ndim, size) && !dl_devmem_hollow)
+    return new_common(dev, dtype, ndim, size, out);
   if (dev.type != DL_CPU) DL_TRY(dl_gpu_resolve(&dev));
   DL_TRY(bytes_of(dtype, ndim, size, &nbytes));
   int cls = nbytes <= DL_INLINE_MAX && !dl_is_gpu(dev) ? DL_BLOCK_INLINE : DL_BLOCK_STORAGE;

@@ -110,7 +110,7 @@ def read_until(fd, word, seconds=5.0):
 
 
 def prompt():
-    """(seconds to the first prompt, seconds of one Tab, KiB resident at the prompt), on a terminal."""
+    """On a terminal: seconds to the first prompt, seconds of one Tab, KiB resident then."""
     t0 = time.perf_counter()
     pid, fd = pty.fork()
     if pid == 0:
@@ -139,7 +139,8 @@ def show_prompt():
             ("start to first prompt", first, 0.05, unit(first)), ("one Tab", tab, 0.02, unit(tab)),
             ("resident memory", rss, 20480, f"{rss / 1024:.1f} MiB")):
         bound = unit(limit) if limit < 1 else f"{limit / 1024:.0f} MiB"
-        print(f"{name:<50} {text:>12} {bound:>12} {'ok' if value <= limit else 'MISSED'}", flush=True)
+        verdict = "ok" if value <= limit else "MISSED"
+        print(f"{name:<50} {text:>12} {bound:>12} {verdict}", flush=True)
 
 
 def unit(t):
@@ -168,17 +169,21 @@ def main():
     print(f"# {ours} beside PyTorch {version}")
     if not wanted:
         mine = started([DLREPL, "-e", "print(torch.ones(2))"])
-        theirs = started([python, "-c", "import torch; print(torch.ones(2))"]) if python else (None, None)
+        theirs = (None, None)
+        if python:
+            theirs = started([python, "-c", "import torch; print(torch.ones(2))"])
         head("start")
         row("start to first tensor", mine[0], theirs[0], unit)
-        row("resident memory after first tensor", mine[1], theirs[1], lambda k: f"{k / 1024:.1f} MiB")
+        row("resident memory after first tensor", mine[1], theirs[1],
+            lambda k: f"{k / 1024:.1f} MiB")
         show_prompt()
     names = wanted or [n for n in TARGETS if not n.startswith(("start", "resident"))]
     for threads in (1, 2) if (os.cpu_count() or 1) > 1 else (1,):
         head(f"{threads} thread" + "s" * (threads > 1))
         for name in names:
             mine = seconds([DLREPL, os.path.join(HERE, "bench.lua"), str(threads), name], name)
-            theirs = python and seconds([python, os.path.join(HERE, "bench.py"), str(threads), name], name)
+            program = [python, os.path.join(HERE, "bench.py"), str(threads), name]
+            theirs = python and seconds(program, name)
             row(name, mine, theirs, unit)
 
 

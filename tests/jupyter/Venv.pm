@@ -1,7 +1,7 @@
 # Venv.pm -- a test of this folder that is written in Python
 #
-# For the .t files here: Venv::run('lab.py') makes build/venv where it is missing and goes on as that
-# program, whose output is TAP. Where it cannot be made all is skipped, with the reason.
+# For the .t files here: Venv::run('lab.py') makes build/venv where it is missing and goes on as
+# that program, whose output is TAP. Where it cannot be made all is skipped, with the reason.
 package Venv;
 use strict;
 use warnings;

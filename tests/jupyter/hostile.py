@@ -236,7 +236,8 @@ def vanishing():
     for _ in range(12):
         K.run("local s = ('x'):rep(99999) for i = 1, 100 do print(s) end", timeout=30)
     grown = (K.memory() - before) >> 20
-    tap.ok(grown < (1000 if ASAN else 160), "a client that never reads costs bounded memory", f"{grown} MiB more")
+    tap.ok(grown < (1000 if ASAN else 160), "a client that never reads costs bounded memory",
+           f"{grown} MiB more")
     stuck.close(0)
     r = Raw().send(*frames("execute_request", {"code": "print(1) vanished = 1", "silent": False}))
     r.close()

@@ -1,7 +1,7 @@
 """lab.py -- JupyterLab in a browser: open the tour, run it, complete, interrupt, restart
 
-A JupyterLab of its own with the tour in its folder, and Chromium without a window. Keys are typed as
-a person types them; what a menu would do goes through Lab's commands. The last picture stays in
+A JupyterLab of its own with the tour in its folder, and Chromium without a window. Keys are typed
+as a person types them; what a menu would do goes through Lab's commands. The last picture stays in
 build/lab.png.
 """
 import base64
@@ -25,7 +25,7 @@ except ImportError as e:
     print(f"1..0 # SKIP no selenium: {e}")
     sys.exit(0)
 
-PATIENCE = 60  # seconds for what happens at once on an idle machine
+PATIENCE = 180  # seconds for what happens at once on an idle machine
 
 
 def find(*names):
@@ -180,7 +180,7 @@ def text_of(outputs):
     return "\n".join(parts)
 
 
-# ---- what is asked --------------------------------------------------------------------------------
+# ---- what is asked ------------------------------------------------------------------------------
 
 def runs_the_tour(lab):
     lab.command("notebook:run-all-cells")
@@ -198,7 +198,8 @@ def shows_it(lab):
     total = lab.js(f"return {lab.PANEL}.content.widgets.length")
     for i in range(total):  # cells out of sight are not drawn
         lab.js(scroll, i)
-    until(lambda: lab.count(".vega-embed canvas, .vega-embed svg.marks") >= 2, "two plots are drawn")
+    until(lambda: lab.count(".vega-embed canvas, .vega-embed svg.marks") >= 2,
+          "two plots are drawn")
     tap.ok(lab.count(".dlrepl-tensor table td") > 10, "tensors are tables")
     tap.ok(lab.count(".dlrepl-module details summary") >= 3, "the module is a tree")
     sizes = lab.js("return [...document.querySelectorAll('.jp-RenderedImage img')]"
@@ -260,7 +261,8 @@ def interrupts(lab):
 
 def asks(lab):
     lab.run_cell('name = io.read()')
-    box = until(lambda: lab.page.find_elements(By.CSS_SELECTOR, ".jp-Stdin-input"), "a box to type in")
+    box = until(lambda: lab.page.find_elements(By.CSS_SELECTOR, ".jp-Stdin-input"),
+                "a box to type in")
     box[-1].send_keys("Ada" + Keys.ENTER)
     lab.answered()
     lab.run_cell("name")

@@ -232,7 +232,8 @@ def history():
            "what a person typed outlives the session, what a program ran does not", kept[-300:])
     h = K.ask("history_request", hist_access_type="search", pattern="*by *", raw=True,
               output=False).reply["history"]
-    tap.same([e[2] for e in h], ["'typed by hand'", "'run by a program'"], "both are in the history of this one")
+    tap.same([e[2] for e in h], ["'typed by hand'", "'run by a program'"],
+             "both are in the history of this one")
     K.run("'needle two'")
     K.run("'needle one'")
     h = K.ask("history_request", hist_access_type="tail", n=2, raw=True, output=False).reply

@@ -105,7 +105,8 @@ do
   local left, small = torch.randn(1000, 1000), torch.ones(2)
   collectgarbage()
   dlrepl.simulate(false, {force = true})
-  tap.is(tostring(left:sum()), "tensor(nan)", "a tensor without numbers stays one after the dry run")
+  tap.is(tostring(left:sum()), "tensor(nan)",
+         "a tensor without numbers stays one after the dry run")
   tap.is(tostring(small + 1), "tensor([2., 2.])", "one with numbers keeps them")
   tap.is((torch.ones(1000, 1000) + 1):sum():item(), 2e6, "new large ones have numbers again")
   dlrepl.simulate "t4"

@@ -1,4 +1,4 @@
--- gpu_gone.lua -- tensors whose GPU was reset or taken away: each use is a clear error, none a crash
+-- gpu_gone.lua -- tensors whose GPU was reset or taken away: each use is a clear error, no crash
 local tap = require "tap"
 local cuda = torch.cuda
 local on = {device = "cuda"}
@@ -74,7 +74,8 @@ use_all(d, "after another card")
 d = things()
 dlrepl.simulate(false, {force = true})
 use_all(d, "without a GPU")
-tap.raises(function() d.model:to("cuda") end, "AssertionError: Torch not compiled with CUDA enabled",
+tap.raises(function() d.model:to("cuda") end,
+           "AssertionError: Torch not compiled with CUDA enabled",
            "to(\"cuda\") says that there is none")
 
 -- ---- letting go of them -------------------------------------------------------------------------

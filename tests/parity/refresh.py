@@ -5,8 +5,8 @@
 #   python3 tests/parity/refresh.py WORD       only ids that contain WORD (the rest is kept)
 #
 # A case is a block: "id: NAME", then lines "py  CODE", then lines "lua CODE"; a blank line ends it.
-# What PyTorch prints becomes the text that dlrepl must print for the Lua half. Lines "txt TEXT" give
-# the text themselves, where it changed after the version we follow (2.14.1).
+# What PyTorch prints becomes the text that dlrepl must print for the Lua half. Lines "txt TEXT"
+# give the text themselves, where it changed after the version we follow (2.14.1).
 import contextlib, io, json, os, sys, warnings
 
 import torch, torch.nn as nn, torch.nn.functional as F, torch.optim as optim
