@@ -71,6 +71,22 @@ function GradScaler.scale(self, outputs)
   return scaled
 end
 
+-- ---- what is handed in -------------------------------------------------------------------------
+
+local function need_optimizer(opt)
+  if type(opt) == "table" and type(opt.param_groups) == "table" then return end
+  raise("AttributeError", "'" .. repr.typename(opt) .. "' object has no attribute 'param_groups'",
+        {kind = "argument", notes = {"an optimizer goes here: scaler:step(optimizer)"}})
+end
+
+local function need_number(name, v, whole)
+  local n = type(v) == "number" and (whole and math.tointeger(v) or not whole and v + 0.0)
+  if n then return n end
+  raise("TypeError", string.format("%s of a GradScaler must be %s, not %s", name,
+                                   whole and "int" or "float", repr.typename(v)),
+        {kind = "argument"})
+end
+
 -- ---- unscaling ---------------------------------------------------------------------------------
 
 local function need_scale(self, what)
@@ -134,6 +150,7 @@ end
 function GradScaler.unscale_(self, opt)
   if not self._enabled then return end
   need_scale(self, "unscale_")
+  need_optimizer(opt)
   local s = state_of(self, opt)
   if s.stage == UNSCALED then
     raise("RuntimeError",
@@ -165,6 +182,7 @@ function GradScaler.step(self, opt, ...)
     raise("RuntimeError", "Closure use is not currently supported if GradScaler is enabled.")
   end
   need_scale(self, "step")
+  need_optimizer(opt)
   local s = state_of(self, opt)
   if s.stage == STEPPED then
     raise("RuntimeError", "step() has already been called since the last update().",
@@ -244,11 +262,17 @@ function GradScaler.get_scale(self)
   return self._scale and self._scale:item() or self._init_scale
 end
 function GradScaler.get_growth_factor(self) return self._growth_factor end
-function GradScaler.set_growth_factor(self, v) self._growth_factor = v end
+function GradScaler.set_growth_factor(self, v)
+  self._growth_factor = need_number("growth_factor", v)
+end
 function GradScaler.get_backoff_factor(self) return self._backoff_factor end
-function GradScaler.set_backoff_factor(self, v) self._backoff_factor = v end
+function GradScaler.set_backoff_factor(self, v)
+  self._backoff_factor = need_number("backoff_factor", v)
+end
 function GradScaler.get_growth_interval(self) return self._growth_interval end
-function GradScaler.set_growth_interval(self, v) self._growth_interval = v end
+function GradScaler.set_growth_interval(self, v)
+  self._growth_interval = need_number("growth_interval", v, true)
+end
 function GradScaler.is_enabled(self) return self._enabled end
 
 function GradScaler._get_growth_tracker(self)
@@ -263,10 +287,10 @@ function GradScaler.state_dict(self)
     {"_growth_tracker", self:_get_growth_tracker()}}
 end
 
-local function saved(state, key)
+local function saved(state, key, whole)
   local v = state[key]
   if v == nil then raise("KeyError", "'" .. key .. "'") end
-  return v
+  return need_number(key, v, whole)
 end
 
 function GradScaler.load_state_dict(self, state)
@@ -281,8 +305,8 @@ function GradScaler.load_state_dict(self, state)
           .. "disabled instance of GradScaler.")
   end
   local scale, growth = saved(state, "scale"), saved(state, "growth_factor")
-  local backoff, interval = saved(state, "backoff_factor"), saved(state, "growth_interval")
-  self._init_growth_tracker = saved(state, "_growth_tracker")
+  local backoff, interval = saved(state, "backoff_factor"), saved(state, "growth_interval", true)
+  self._init_growth_tracker = saved(state, "_growth_tracker", true)
   self._init_scale, self._growth_factor = scale, growth
   self._backoff_factor, self._growth_interval = backoff, interval
   if self._scale then self._scale:fill_(self._init_scale) end
