@@ -110,12 +110,7 @@ static void fill_props(const dl_card *c, const dl_sim_options *o, int dev, dl_pr
 /* ---- opening and closing ---- */
 #define LEAST_BYTES ((int64_t)8 << 20) /* of a card: a context and a small and a large segment */
 
-static dl_status check_options(const dl_sim_options *o) {
-  if (dl_sim.open) {
-    dl_fail(DL_RuntimeError, DL_E_DEVICE, "a GPU is simulated already");
-    dl_note("dlrepl.simulate(false) ends it");
-    return dl_err.kind;
-  }
+dl_status dl_sim_lint(const dl_sim_options *o) {
   if (o->count < 1 || o->count > DL_SIM_MAX)
     return dl_fail(DL_ValueError, DL_E_ARGUMENT, "1 to %d GPUs can be simulated, not %d",
                    DL_SIM_MAX, o->count);
@@ -155,7 +150,12 @@ static int64_t room(void) {
 dl_status dl_sim_open(const dl_sim_options *o, const dl_driver **out) {
   static bool hooked;
   *out = NULL;
-  DL_TRY(check_options(o));
+  if (dl_sim.open) {
+    dl_fail(DL_RuntimeError, DL_E_DEVICE, "a GPU is simulated already");
+    dl_note("dlrepl.simulate(false) ends it");
+    return dl_err.kind;
+  }
+  DL_TRY(dl_sim_lint(o));
   if (!hooked) hooked = pthread_atfork(NULL, NULL, mark_child) == 0;
   const char *block = getenv("CUDA_LAUNCH_BLOCKING");
   dl_sim = (dl_simstate){.open = true, .dry = !o->compute, .count = o->count, .tf32_conv = true};

@@ -40,6 +40,8 @@ typedef struct dl_sim_options {
   int64_t host_budget;           /* bytes of this machine for values, 0: what it can give */
   double host_us_per_op;         /* 0: the card file's */
 } dl_sim_options;
+/* Whether such a simulation could be opened; opens nothing. */
+dl_status dl_sim_lint(const dl_sim_options *o);
 /* Open the simulated driver. One at a time: close first. */
 dl_status dl_sim_open(const dl_sim_options *o, const dl_driver **out);
 void dl_sim_close(void);

@@ -6,6 +6,7 @@
  * INVARIANT  Parsing raises or fills; running calls the engine only and gives a status.
  * MUST NOT   copy where PyTorch gives a view. */
 #include "bind/bind.h"
+#include "tensor/devmem.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -284,6 +285,7 @@ static dl_status run_bool(ix_run *r, bool v) {
 
 static dl_status run_tensor(ix_run *r, const dl_tensor *orig, int place, dl_tensor *t) {
   if (t->ndim == 0 && !dl_dtype_is_float((dl_dtype)t->dtype)) {
+    if (dl_is_gpu(t->dev)) DL_TRY(dl_devmem_check(t));
     if (t->dtype == DL_BOOL) return run_bool(r, dl_tensor_item_i(t) != 0);
     return run_int(r, orig, place, dl_tensor_item_i(t));
   }

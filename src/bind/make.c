@@ -270,7 +270,8 @@ static int l_as_tensor(lua_State *L) {
 
 void dl_check_read(lua_State *L, const dl_tensor *t) {
   if (!dl_is_gpu(t->dev)) return;
-  dl_status st = dl_gpu_well(t->dev.index);
+  dl_status st = dl_devmem_check(t);
+  if (st == DL_OK) st = dl_gpu_well(t->dev.index);
   if (st != DL_OK) dl_raise(L, st);
 }
 

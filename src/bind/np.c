@@ -25,12 +25,16 @@ static dl_tensor *self(lua_State *L) { return dl_np_check(L, 1, "np"); }
 
 static int finish(lua_State *L, dl_status st) { return st == DL_OK ? 1 : dl_raise(L, st); }
 
+/* Arrays are on the CPU and hold numbers, wherever and however tensors are made by default. */
 static int run(lua_State *L, dl_opid op, const dl_arg *v, int n) {
   dl_pace(L);
   dl_box *b = dl_np_shell(L);
   unsigned mode = dl_mode;
-  dl_mode |= DL_MODE_NO_GRAD;
+  dl_device where = dl_default_device;
+  dl_mode = (dl_mode | DL_MODE_NO_GRAD) & ~(unsigned)DL_MODE_DRY;
+  dl_default_device = DL_DEV_CPU;
   dl_status st = dl_run(op, v, n, 0, &b->t);
+  dl_default_device = where;
   dl_mode = mode;
   return finish(L, st);
 }
@@ -192,7 +196,10 @@ static int l_index(lua_State *L) {
   }
   with_tensor(L, dl_getitem, 2);
   dl_tensor *t = dl_get_tensor(L, -1);
-  if (t->ndim == 0) return dl_push_item(L, t, t->data);
+  if (t->ndim == 0) {
+    t = dl_host_tensor(L, t);
+    return dl_push_item(L, t, t->data);
+  }
   dl_box *b = dl_np_shell(L);
   b->t = dl_tensor_retain(t);
   return 1;
@@ -219,6 +226,7 @@ static int l_item(lua_State *L) {
   if (t->numel != 1)
     return dl_throw(L, DL_ValueError, DL_E_SHAPE,
                     "can only convert an array of size 1 to a Python scalar");
+  t = dl_host_tensor(L, t);
   return dl_push_item(L, t, t->data);
 }
 
@@ -323,7 +331,7 @@ static int l_gc(lua_State *L) {
 }
 
 static int l_tostring(lua_State *L) {
-  dl_np_push_text(L, self(L));
+  dl_np_push_text(L, dl_host_tensor(L, self(L)));
   return 1;
 }
 

@@ -75,6 +75,7 @@ int dl_np_save(lua_State *L) {
                          "copy the tensor to host memory first.",
                          dl_device_str(src->dev, (char[24]){0}));
   if (src->dtype == DL_BF16) return dl_type_error(L, "Got unsupported ScalarType BFloat16");
+  src = dl_host_tensor(L, src);
   dl_box *flat = dl_np_shell(L);
   dl_status st = dl_run(DL_OP_contiguous, (dl_arg[]){T(src)}, 1, 0, &flat->t);
   if (st == DL_OK) st = write_file(path, flat->t);

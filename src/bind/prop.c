@@ -158,6 +158,20 @@ static int get_name(lua_State *L, dl_tensor *t) {
 }
 
 /* ---- setters -------------------------------------------------------------------------------- */
+static int other_device(lua_State *L, const dl_tensor *g, const dl_tensor *t) {
+  char a[24], b[24];
+  dl_device at = {g->dev.type, -1}, is = {t->dev.type, -1};
+  if (g->dev.type != t->dev.type)
+    return dl_throw(L, DL_RuntimeError, DL_E_DEVICE,
+                    "attempting to assign a gradient with device type '%s' to a tensor with device "
+                    "type '%s'. Please ensure that the gradient and the tensor are on the same "
+                    "device", dl_device_str(at, a), dl_device_str(is, b));
+  return dl_throw(L, DL_RuntimeError, DL_E_DEVICE,
+                  "attempting to assign a gradient located on device with index '%d' to a tensor "
+                  "located on device with index '%d'. Please ensure that the gradient and the "
+                  "tensor are on the same device", g->dev.index, t->dev.index);
+}
+
 static int set_grad(lua_State *L, dl_tensor *t) {
   dl_tensor *g = dl_get_tensor(L, 3);
   if (!g && !dl_is_nil(L, 3))
@@ -178,6 +192,7 @@ static int set_grad(lua_State *L, dl_tensor *t) {
                     "attempting to assign a gradient with dtype '%s' to a tensor with dtype '%s'. "
                     "Please ensure that the gradient and the tensor have the same dtype",
                     dl_dtypes[g->dtype].cpp, dl_dtypes[t->dtype].cpp);
+  if (g && !dl_device_same(g->dev, t->dev)) return other_device(L, g, t);
   if (!g && !t->extra) return 0;
   dl_extra *e = dl_tensor_extra(t);
   if (!e) return dl_raise(L, DL_E_OOM);

@@ -364,6 +364,8 @@ static int l_device_new(lua_State *L) {
     if (index < 0 || index > 127)
       return dl_throw(L, DL_RuntimeError, DL_E_ARGUMENT, "Device index must not be negative");
     d.index = (int8_t)index;
+  } else if (!dl_is_nil(L, 2)) {
+    return dl_type_error(L, "device(): argument 'index' must be int, not %s", dl_type_name(L, 2));
   }
   dl_push_device(L, d);
   return 1;

@@ -154,9 +154,10 @@ dl_status dl_tensor_on_host(const dl_tensor *t, dl_tensor **out) {
   char *first;
   size_t nbytes;
   reach(t, &first, &nbytes);
-  if (t->st->numberless && dl_gpu->dry) {
+  if (t->st->numberless) {         /* left by a dry run, if the GPU of today computes */
     char nowhere;
-    DL_TRY(dl_gpu_copy(&nowhere, DL_DEV_CPU, first, t->dev, nbytes, false, false, t->st->role));
+    if (dl_gpu->dry)
+      DL_TRY(dl_gpu_copy(&nowhere, DL_DEV_CPU, first, t->dev, nbytes, false, false, t->st->role));
     return no_numbers(t, out);
   }
   int64_t n = (int64_t)(nbytes / dl_dtype_size((dl_dtype)t->dtype));
@@ -187,14 +188,14 @@ static dl_status one_element(const dl_tensor *t, void *out) {
 
 double dl_tensor_item_f(const dl_tensor *t) {
   int64_t slot = 0;
-  if (!dl_is_gpu(t->dev) && t->st->numberless) return (double)NAN;
+  if (t->st->numberless) return dl_dtype_is_float((dl_dtype)t->dtype) ? (double)NAN : 0;
   if (!dl_is_gpu(t->dev)) return dl_elem_get_f64((dl_dtype)t->dtype, t->data);
   return one_element(t, &slot) == DL_OK ? dl_elem_get_f64((dl_dtype)t->dtype, &slot) : 0;
 }
 
 int64_t dl_tensor_item_i(const dl_tensor *t) {
   int64_t slot = 0;
-  if (!dl_is_gpu(t->dev) && t->st->numberless) return 0;
+  if (t->st->numberless) return 0;
   if (!dl_is_gpu(t->dev)) return dl_elem_get_i64((dl_dtype)t->dtype, t->data);
   return one_element(t, &slot) == DL_OK ? dl_elem_get_i64((dl_dtype)t->dtype, &slot) : 0;
 }

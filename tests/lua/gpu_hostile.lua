@@ -1,0 +1,108 @@
+-- gpu_hostile.lua -- the simulated GPU in the hands of somebody who means it no good
+local tap = require "tap"
+
+local on, f64 = {device = "cuda"}, {dtype = torch.float64, requires_grad = true}
+local gradcheck = torch.autograd.gradcheck
+
+-- ---- numpy's arrays are on the CPU ------------------------------------------------------------
+dlrepl.simulate("t4")
+torch.set_default_device("cuda")
+tap.is(tostring(np.ones(3)), "[1. 1. 1.]", "np.ones is on the CPU, whatever the default device")
+tap.is(np.arange(4):sum(), 6, "so is np.arange")
+tap.is(np.linspace(0, 1, 3)[2], 1.0, "so is np.linspace")
+tap.is(tostring((np.ones(2) + 1):reshape(2, 1)), "[[2.]\n [2.]]", "and what is made of them")
+
+-- ---- gradcheck --------------------------------------------------------------------------------
+tap.is(gradcheck(function(w) return w * w:exp() end, torch.randn(3, f64)), true,
+       "gradcheck looks at tensors on a GPU")
+torch.set_default_device("cpu")
+tap.is(gradcheck(function(w) return (w * w):cuda() end, torch.randn(3, f64)), true,
+       "also where the result is on one and the input is not")
+tap.is(gradcheck(function(w) return w end, torch.randn(3, f64)), true,
+       "a function may return its input")
+local calls = 0
+tap.raises(function()
+  gradcheck(function(w)
+    calls = calls + 1
+    return calls % 2 == 1 and w * w or w[1]
+  end, torch.randn(2, 2, f64))
+end, "AssertionError: Expected `func` to return outputs with the same shape when inputs are "
+  .. "perturbed on index (0, 0) by 1e-06, but got: shapes torch.Size([2]) and "
+  .. "torch.Size([2, 2]).", "results of two sizes are no Jacobian")
+calls = 0
+tap.raises(function()
+  gradcheck(function(w)
+    calls = calls + 1
+    return calls == 1 and w * w or w[1]
+  end, torch.randn(2, 2, f64))
+end, "RuntimeError: gradcheck: the size of an input or of a result was changed…",
+  "nor are others than at first")
+local x = torch.randn(2, f64)
+calls = 0
+tap.raises(function()
+  gradcheck(function(w)
+    calls = calls + 1
+    if calls == 2 then x.data = torch.ones(1, {dtype = torch.float64}) end
+    collectgarbage()
+    return w * w
+  end, x)
+end, "RuntimeError: gradcheck: the size of an input or of a result was changed…",
+  "an input that is exchanged meanwhile is not written to")
+
+-- ---- gradients and devices --------------------------------------------------------------------
+tap.raises(function() torch.ones(2).grad = torch.ones(2, on) end,
+  "RuntimeError: attempting to assign a gradient with device type 'cuda' to a tensor with device "
+  .. "type 'cpu'. Please ensure that the gradient and the tensor are on the same device",
+  "a gradient lies where its tensor lies")
+tap.raises(function() torch.device("cuda", {}) end,
+  "TypeError: device(): argument 'index' must be int, not list", "an index is a number")
+
+-- ---- what cannot be opened --------------------------------------------------------------------
+local alive = torch.ones(3, on)
+tap.raises(function() dlrepl.simulate {memory = "1 MiB", force = true} end,
+  "ValueError: a simulated card has at least 8 MiB…", "too small a card is refused")
+tap.is(alive:sum():item(), 3.0, "and what was simulated before goes on")
+
+-- ---- values of a tensor that is gone ----------------------------------------------------------
+local two = torch.tensor(2, on)
+dlrepl.simulate {card = "t4", force = true}
+local gone = "RuntimeError: this tensor's memory on cuda:0 is gone…"
+tap.raises(function() torch.ones(two) end, gone, "a size is not read from a device that is gone")
+tap.raises(function() return torch.arange(5)[two] end, gone, "nor an index")
+tap.raises(function() torch.full({2}, two) end, gone, "nor a number")
+tap.raises(function() return torch.tensor {two, two} end, gone, "nor an element of a list")
+
+-- ---- dry runs ---------------------------------------------------------------------------------
+dlrepl.simulate {card = "t4", compute = false, force = true}
+local ones, row = torch.ones(1 << 19), torch.arange(1 << 18)
+tap.like(tostring(ones:sum():item()), "nan", "large CPU tensors of a dry run are nan, not what lay there")
+tap.like(tostring(ones), "^tensor%(%[nan, nan", "in print too")
+tap.is(row[5]:item(), 0, "integers are 0")
+tap.like(tostring(ones:tolist()[3]), "nan", "and in tolist")
+tap.like(tostring(ones:numpy()), "^%[nan nan", "and as an array")
+tap.is(tostring(np.ones(2)), "[1. 1.]", "arrays of one's own hold numbers")
+tap.is(tostring(torch.tensor {1, 2} + 1), "tensor([2, 3])", "so do tensors from numbers")
+dlrepl.simulate(false)
+tap.like(tostring((ones + 1)[3]:item()), "nan", "after the dry run they still hold none")
+tap.is(tostring(torch.ones(2) + 1), "tensor([2., 2.])", "and new ones do")
+dlrepl.simulate("t4")
+tap.is(tostring((torch.ones(2, on) + 1):cpu()), "tensor([2., 2.])", "a GPU that computes does")
+tap.like(tostring((ones:cuda() + 1)[3]:item()), "nan", "but not with what holds none")
+
+-- ---- a scaler's state -------------------------------------------------------------------------
+local scaler = torch.amp.GradScaler("cuda")
+scaler:scale(torch.ones(1, on))
+for _, bad in ipairs {{"scale", "x"}, {"growth_factor", {}}, {"backoff_factor", print},
+                      {"growth_interval", 1.5}, {"_growth_tracker", "0"}} do
+  local state = scaler:state_dict()
+  state[bad[1]] = bad[2]
+  tap.raises(function() scaler:load_state_dict(state) end, "TypeError: " .. bad[1]
+    .. " of a GradScaler must be …", "a state with a wrong " .. bad[1] .. " is refused")
+end
+tap.is(scaler:get_scale(), 65536.0, "and changes nothing")
+tap.raises(function() scaler:step(5) end,
+  "AttributeError: 'int' object has no attribute 'param_groups'…", "a number is no optimizer")
+tap.raises(function() scaler:unscale_() end,
+  "AttributeError: 'NoneType' object has no attribute 'param_groups'…", "nor is nothing")
+
+tap.done()
