@@ -48,7 +48,7 @@ test-lua: $(BIN)
 
 # Sampled for every run; FULL=1 refuses each allocation and makes a million calls.
 CALLS     := $(if $(FULL),1000000,20000)
-SAMPLES   := $(if $(FULL),,200)
+SAMPLES   := $(if $(FULL),0,200)
 WIRE_O    := $(addprefix $(BUILD)/,tests/fuzz/wire.o tests/c/tap.o jupyter/wire.o jupyter/json.o \
                src/repl/width.o)
 $(BUILD)/tests/fuzz/wire.o: tests/fuzz/wire.c
@@ -60,7 +60,10 @@ $(BUILD)/tests/fuzz/wire: $(WIRE_O) $(BUILD)/libdl.a
 test-fuzz: $(BIN) $(BUILD)/tests/fuzz/wire
 	$(PROVE) --exec '' $(BUILD)/tests/fuzz/wire :: $(CALLS) 1
 	$(PROVE) --exec './$(BIN)' tests/fuzz/calls.lua :: $(CALLS) 1
+	$(PROVE) --exec './$(BIN)' tests/fuzz/calls.lua :: $(CALLS) 1 cuda
+	$(PROVE) --exec './$(BIN)' tests/fuzz/calls.lua :: $(CALLS) 1 dry
 	$(PROVE) --exec './$(BIN)' tests/fuzz/refuse.lua :: $(SAMPLES)
+	$(PROVE) --exec './$(BIN)' tests/fuzz/refuse.lua :: $(SAMPLES) cuda
 	LUA_PATH='$(TEST_PATH)' $(PROVE) --exec './$(BIN) tests/fuzz/collect.lua' $(COLLECTED)
 
 COLLECTED := $(wildcard tests/lua/bind_*.lua tests/lua/rich_*.lua tests/lua/module_*.lua \

@@ -1,6 +1,6 @@
 -- calls.lua -- random calls of everything the surface offers: no call may crash, hang or leak
 --
--- Usage: dlrepl calls.lua [COUNT [SEED]]      (TAP)
+-- Usage: dlrepl calls.lua [COUNT [SEED [cuda | dry]]]    (TAP; on a simulated GPU, without values)
 -- Each call gets arguments drawn from a pool of awkward values. It may succeed or raise; what it
 -- raises must be an error of ours (a class PyTorch has, a kind, a text) or Lua's own.
 -- INVARIANT  after the run, with everything dropped, no tensor and no graph node is alive.
@@ -11,6 +11,13 @@ math.randomseed(seed)
 torch.manual_seed(seed)
 local random = math.random
 local huge = 2 ^ 40
+
+-- Of the tensors most are on the GPU then, some are not; a context that a bad index killed is reset.
+local on_gpu = arg[3] == "cuda" or arg[3] == "dry"
+if on_gpu then
+  dlrepl.simulate {card = "t4", count = 2, memory = "64MiB", compute = arg[3] == "cuda"}
+end
+local devices = {"cuda", "cuda", "cuda", "cuda", "cuda", "cpu", "cuda:1"}
 
 local function pick(list) return list[random(#list)] end
 
@@ -26,6 +33,7 @@ local shapes = {
 local function tensor()
   local shape = pick(shapes)
   local t = torch.randint(-2, 5, shape):to(pick(dtypes))
+  if on_gpu then t = t:to(pick(devices)) end
   local what = random(8)
   if what == 1 and t:dim() >= 2 then t = t:transpose(0, 1) end
   if what == 2 and t:dim() >= 1 and t:size(0) > 0 then t = t[0] end
@@ -71,6 +79,7 @@ local skip = {
   set_num_threads = true, set_default_dtype = true, set_printoptions = true, save = true,
   load = true, set_default_device = true, set_grad_enabled = true, set_detect_anomaly = true,
   seed = true, no_grad = true, enable_grad = true, inference_mode = true,
+  set_sync_debug_mode = true, _sync_debug = true,
 }
 local targets = {}
 local function collect(where, t)
@@ -83,6 +92,7 @@ end
 collect("torch.", torch)
 collect("F.", F)
 collect("dlrepl.ops.", dlrepl.ops or {})
+if on_gpu then collect("torch.cuda.", torch.cuda) end
 for _, name in ipairs(dlrepl.debug.methods()) do
   local function call(t, ...) return torch.Tensor[name](t, ...) end
   targets[#targets + 1] = {"tensor:" .. name, call}
@@ -134,8 +144,16 @@ local function one(i)
   return not bad
 end
 
+-- Errors of kernels come late; a killed context would end every later call at its first line.
+local function revive()
+  for d = 0, 1 do
+    if not pcall(torch.cuda.synchronize, d) then dlrepl.reset_device(d) end
+  end
+end
+
 local failed = 0
 for i = 1, count do
+  if on_gpu then revive() end
   if not one(i) then failed = failed + 1 end
 end
 local tensors, nodes = dlrepl.debug.live()
@@ -143,6 +161,10 @@ print("1.." .. 2)
 print((failed == 0 and "ok" or "not ok") .. " 1 - " .. count ..
       " random calls raise nothing but our own errors")
 local clean = tensors <= baseline and nodes == 0
+if on_gpu then
+  torch.cuda._clear_cublas_workspaces()
+  for d = 0, 1 do clean = clean and torch.cuda.memory_allocated(d) == 0 end
+end
 print((clean and "ok" or "not ok") .. " 2 - nothing is alive after them")
 if not clean then print("# tensors alive: " .. tensors .. ", nodes alive: " .. nodes) end
 os.exit(failed == 0 and clean)

@@ -1,13 +1,20 @@
 -- refuse.lua -- each allocation refused in turn: a program ends in a clear error or in its result
 --
--- Usage: dlrepl refuse.lua [SAMPLES]      (TAP; without a number every allocation of every program)
+-- Usage: dlrepl refuse.lua [SAMPLES [cuda]]      (TAP; SAMPLES 0: every allocation of every program;
+--        cuda: on a simulated GPU, where the host's allocations and then the device's are refused)
 -- A program runs with its n-th allocation refused (tensors, nodes and Lua's own blocks), for
 -- n = 1, 2, 3, … until it passes. After each run nothing of it may be alive, and the session
 -- works on.
 -- SOURCE  Lua's testes/memerr.lua, applied to the engine's allocator.
 
 local samples = math.tointeger(arg[1])
+if samples == 0 then samples = nil end
 local debug = dlrepl.debug
+local on_gpu = arg[2] == "cuda"
+if on_gpu then
+  dlrepl.simulate "t4"
+  torch.set_default_device("cuda")
+end
 
 local programs = {
   {"arithmetic and printing", function()
@@ -89,7 +96,9 @@ local programs = {
     torch.manual_seed(0)
     local ds = torch.utils.data.TensorDataset(torch.arange(10.), torch.arange(10))
     local out = {}
-    for x, y in torch.utils.data.DataLoader(ds, {batch_size = 4, shuffle = true}) do
+    local order = on_gpu and torch.Generator({device = "cuda"}) or nil
+    local how = {batch_size = 4, shuffle = true, generator = order}
+    for x, y in torch.utils.data.DataLoader(ds, how) do
       out[#out + 1] = tostring(x) .. tostring(y)
     end
     return table.concat(out)
@@ -109,6 +118,14 @@ local function refused(fn, n)
   return ok, value, not unused
 end
 
+-- The same for requests of the device, from the n-th on, so that trying again is of no use.
+local function refused_there(fn, n)
+  debug.refuse_device(n, true)
+  local ok, value = pcall(fn)
+  local unused = debug.refuse_device(0, false)
+  return ok, value, not unused
+end
+
 local function is_memory_error(e)
   if type(e) == "table" then return e.kind == "out_of_memory" end
   return type(e) == "string" and e:find("not enough memory", 1, true) ~= nil
@@ -120,31 +137,47 @@ local function requests_of(fn)
   return debug.requests() - before
 end
 
-print("1.." .. #programs)
-local bad = 0
-for i, p in ipairs(programs) do
-  local name, fn = p[1], p[2]
+local bad, count = 0, 0
+
+-- What is wrong after the n-th request was refused, or nil; and whether it came at all.
+local function wrong(fn, refuse, n, want, tensors, nodes)
+  local ok, value, came = refuse(fn, n)
+  local t, g = debug.live()
+  if not ok and not is_memory_error(value) then return "raised " .. tostring(value) end
+  if ok and came and value ~= want then return "gave " .. tostring(value) end
+  if t ~= tensors or g ~= nodes then
+    return string.format("%d tensors and %d nodes alive, were %d and %d", t, g, tensors, nodes)
+  end
+  return nil, came
+end
+
+-- Every step-th request of fn refused, up to `total` of them, or as many as come.
+local function refuse_all(name, fn, refuse, total, step)
   local want = fn()
-  local total = requests_of(fn)
   local tensors, nodes = debug.live()
-  local step = samples and math.max(1, total * #programs // samples) or 1
-  local problem, tried = nil, 0
+  local problem, tried, came = nil, 0, true
   for n = 1, total, step do
-    local ok, value, came = refused(fn, n)
-    local t, g = debug.live()
+    problem, came = wrong(fn, refuse, n, want, tensors, nodes)
     tried = tried + 1
-    if not ok and not is_memory_error(value) then problem = n .. ": raised " .. tostring(value) end
-    if ok and came and value ~= want then problem = n .. ": gave " .. tostring(value) end
-    if t ~= tensors or g ~= nodes then
-      problem = string.format("%d: %d tensors and %d nodes alive, were %d and %d", n, t, g,
-                              tensors, nodes)
-    end
-    value = nil
-    if problem then break end
+    if problem then problem = n .. ": " .. problem end
+    if problem or (refuse == refused_there and not came) then break end
   end
   if not problem and fn() ~= want then problem = "the session does not work afterwards" end
-  print(string.format("%s %d - %s: %d of %d allocations refused in turn",
-                      problem and "not ok" or "ok", i, name, tried, total))
+  count = count + 1
+  print(string.format("%s %d - %s: %d allocations refused in turn", problem and "not ok" or "ok",
+                      count, name, tried))
   if problem then print("# allocation " .. problem) bad = bad + 1 end
+end
+
+print("1.." .. #programs * (on_gpu and 2 or 1))
+for _, p in ipairs(programs) do
+  local name, fn = p[1], p[2]
+  fn()
+  local total = requests_of(fn)
+  local step = samples and math.max(1, total * #programs // samples) or 1
+  refuse_all(name, fn, refused, total, step)
+  if on_gpu then
+    refuse_all(name .. ", on the device", fn, refused_there, math.maxinteger, samples and 3 or 1)
+  end
 end
 os.exit(bad == 0)
