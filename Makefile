@@ -6,6 +6,7 @@
 #   make asan       a build with ASan and UBSan in build-asan/
 #   make bench      ours beside PyTorch  make docs   make install PREFIX=/usr/local
 #   make cuda       the CUDA plugin, where nvcc is (ARCHS=90: for one architecture)
+#   make dist       a tarball that runs elsewhere, with that plugin (DIST_CUDA=0: without)
 #
 # Variables: CC, WERROR=1 (CI), SAN=1 (used by asan), PREFIX, DESTDIR, ONEDNN=0 (build without
 # oneDNN), LUA_CFLAGS and LUA_LIBS (where pkg-config does not know Lua 5.4).
@@ -145,7 +146,7 @@ cuda:
 	@$(MAKE) --no-print-directory $(BUILD)/dl_cuda.so
 
 $(BUILD)/dl_cuda.so: $(CUDA_O)
-	$(NVCC) -shared -cudart static -o $@ $(CUDA_O) -Xcompiler -fPIC
+	$(NVCC) -shared -cudart static -o $@ $(CUDA_O) -Xcompiler -fPIC,-static-libstdc++,-static-libgcc
 $(BUILD)/cuda/archs: FORCE
 	@mkdir -p $(@D)
 	@echo '$(ARCHS)' | cmp -s - $@ || echo '$(ARCHS)' >$@
@@ -153,6 +154,18 @@ $(BUILD)/cuda/%.o: kernels/cuda/% $(BUILD)/cuda/archs
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCC_OPT) $(GENCODE) -Xptxas -v -MD -MT $@ -MF $(@:.o=.d) -c -o $@ $< >$(@:.o=.log) 2>&1 || { cat $(@:.o=.log); exit 1; }
 FORCE:
+
+# ---- a tarball for other machines ----------------------------------------------------------------
+VERSION := $(shell sed -n 's/^.define DL_VERSION "\(.*\)"/\1/p' src/repl/session.h)
+OPS_O   := $(BUILD)/tests/c/ops_gpu.o $(BUILD)/tests/c/recipe.o $(BUILD)/tests/c/tap.o
+
+dist: $(BIN) $(OPS_O)
+ifneq ($(DIST_CUDA),0)
+	@test -z "$(NVCC)" || $(MAKE) --no-print-directory cuda
+endif
+	@CC='$(CC)' BUILD='$(BUILD)' VERSION='$(VERSION)' FRONT_O='$(FRONT_O)' OPS_O='$(OPS_O)' \
+	  LUA_LIBS='$(LUA_LIBS)' FRONT_LIBS='$(FRONT_LIBS)' LIBS='$(LIBS)' DIST_CUDA='$(DIST_CUDA)' \
+	  sh .ci/dist.sh
 
 # ---- the two commands --------------------------------------------------------------------------
 start:
@@ -225,4 +238,4 @@ clean:
 
 -include $(CUDA_O:.o=.d)
 
-.PHONY: cuda FORCE all start notebook test test-full test-cli check asan bench docs install clean
+.PHONY: cuda dist FORCE all start notebook test test-full test-cli check asan bench docs install clean

@@ -16,7 +16,9 @@ bool dl_zmq_load(const char **why) {
       DL_ZMQ_FUNCTIONS(X)
 #undef X
   };
-  void *lib = dlopen("libzmq.so.5", RTLD_LAZY | RTLD_LOCAL);
+  /* `make dist` links it into the program */
+  void *lib = dlsym(RTLD_DEFAULT, "zmq_ctx_new") ? dlopen(NULL, RTLD_LAZY) : NULL;
+  if (!lib) lib = dlopen("libzmq.so.5", RTLD_LAZY | RTLD_LOCAL);
   if (!lib) lib = dlopen("libzmq.so", RTLD_LAZY | RTLD_LOCAL);
   if (!lib) return *why = dlerror(), false;
   void **to = (void **)&dl_zmq;

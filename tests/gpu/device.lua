@@ -1,0 +1,33 @@
+-- device.lua -- which GPU the programs of tests/gpu use, and what they share
+--
+-- For checks.lua, faults.lua, rates.lua: --simulated takes a simulated card, --small small sizes.
+
+local M = {words = {}}
+for _, a in ipairs(arg or {}) do
+  if a == "--simulated" then M.simulated = true
+  elseif a == "--small" then M.small = true
+  else M.words[#M.words + 1] = a end
+end
+if M.simulated then dlrepl.simulate("t4") end
+
+-- Bytes that are still allocated when garbage is gone and the GPU is done.
+function M.settled()
+  collectgarbage()
+  collectgarbage()
+  torch.cuda.synchronize()
+  return torch.cuda.memory_allocated()
+end
+
+-- The networks that peer.py trains too.
+function M.mlp()
+  return nn.Sequential(nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(),
+                       nn.Linear(1024, 10))
+end
+function M.cnn()
+  return nn.Sequential(
+    nn.Conv2d(1, 32, 3, {padding = 1}), nn.ReLU(), nn.MaxPool2d(2),
+    nn.Conv2d(32, 64, 3, {padding = 1}), nn.ReLU(), nn.MaxPool2d(2),
+    nn.Flatten(), nn.Linear(64 * 49, 10))
+end
+
+return M
