@@ -12,7 +12,7 @@ torch.manual_seed(seed)
 local random = math.random
 local huge = 2 ^ 40
 
--- Of the tensors most are on the GPU then, some are not; a context that a bad index killed is reset.
+-- Most tensors are on the GPU then, some are not; a context that a bad index killed is reset.
 local on_gpu = arg[3] == "cuda" or arg[3] == "dry"
 if on_gpu then
   dlrepl.simulate {card = "t4", count = 2, memory = "64MiB", compute = arg[3] == "cuda"}

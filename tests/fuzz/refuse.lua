@@ -1,6 +1,6 @@
 -- refuse.lua -- each allocation refused in turn: a program ends in a clear error or in its result
 --
--- Usage: dlrepl refuse.lua [SAMPLES [cuda]]      (TAP; SAMPLES 0: every allocation of every program;
+-- Usage: dlrepl refuse.lua [SAMPLES [cuda]]   (TAP; SAMPLES 0: every allocation of every program;
 --        cuda: on a simulated GPU, where the host's allocations and then the device's are refused)
 -- A program runs with its n-th allocation refused (tensors, nodes and Lua's own blocks), for
 -- n = 1, 2, 3, … until it passes. After each run nothing of it may be alive, and the session

@@ -1,5 +1,4 @@
--- gpu_seeds.lua -- what a first text about GPUs shows, in programs of our own: the same lines on the
--- CPU and on a simulated GPU
+-- gpu_seeds.lua -- what a first text about GPUs shows, in programs of our own
 --
 -- Each program is run twice, word for word, with `device` chosen as it would be by a program that
 -- does not know where it runs. Values are exact, or within what the order of a sum leaves open.
@@ -152,12 +151,13 @@ do
   tap.is(e.message, "Expected all tensors to be on the same device, but got mat1 is on cpu, "
          .. "different from other tensors on cuda:0 (when checking argument in method "
          .. "wrapper_CUDA_addmm)", "a model on the GPU does not take a batch from the CPU")
-  tap.is(e.notes[#e.notes], "move it first: picture = picture:to(\"cuda:0\")", "the way out is told")
+  tap.is(e.notes[#e.notes], "move it first: picture = picture:to(\"cuda:0\")",
+         "the way out is told")
   picture = picture:to("cuda:0")
   tap.ok(pcall(function() return net(picture) end), "and is one")
   tap.raises(function() return net(picture):detach():numpy() end,
-             "TypeError: can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy "
-             .. "the tensor to host memory first.", "an array is never on a GPU")
+             "TypeError: can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to "
+             .. "copy the tensor to host memory first.", "an array is never on a GPU")
 end
 
 -- ---- memory ---------------------------------------------------------------------------------
@@ -185,7 +185,8 @@ do
     loss:backward()
     return true
   end
-  tap.raises(function() step(32768) end, "OutOfMemoryError: CUDA out of memory. Tried to allocate …",
+  tap.raises(function() step(32768) end,
+             "OutOfMemoryError: CUDA out of memory. Tried to allocate …",
              "a batch that is too large")
   local size = 32768
   while not pcall(step, size) do size = size // 2 end
