@@ -146,13 +146,12 @@ dl_status dl_node_freed_error(void); /* "Trying to backward through the graph a 
 extern int64_t dl_nodes_live;
 
 /* Custom functions (torch.autograd.Function, checkpoint): a callback instead of a rule.
- *   dl_node_custom(...); dl_node_set_edge(n, k, input k) for each input; dl_node_set_saved(…);
+ *   dl_node_custom(...); dl_node_set_edge(n, k, input k) for each input; dl_saved_set(n, …);
  *   after the user's forward: dl_node_set_results(n, outs, nout); then release n. */
 dl_status dl_node_custom(const char *name, uint32_t n_edges, uint32_t n_saved,
                          dl_status (*apply)(dl_node *, dl_tensor **gout, dl_tensor **gin),
                          void (*free_fn)(dl_node *), int slot, dl_node **out);
 dl_status dl_node_set_edge(dl_node *n, uint32_t k, dl_tensor *input); /* NULL or no grad: no edge */
-dl_status dl_node_set_saved(dl_node *n, uint32_t k, dl_tensor *t, bool is_output, uint32_t nr);
 /* outs[i] NULL or of an integer dtype: takes part without gradient. dirty (or NULL): outs[i] is an
  * input that was changed in place. An untouched input must be passed as an alias. */
 dl_status dl_node_set_results(dl_node *n, dl_tensor *const *outs, const bool *dirty, uint32_t nout);

@@ -288,10 +288,6 @@ dl_status dl_node_set_edge(dl_node *n, uint32_t k, dl_tensor *input) {
   return DL_OK;
 }
 
-dl_status dl_node_set_saved(dl_node *n, uint32_t k, dl_tensor *t, bool is_output, uint32_t nr) {
-  return dl_saved_set(n, &dl_node_saved(n)[k], t, is_output, nr);
-}
-
 static dl_status set_dirty(dl_node *n, dl_tensor *t, uint32_t k) {
   if (t->extra && t->extra->base)
     return dl_fail(DL_RuntimeError, DL_E_AUTOGRAD,
