@@ -13,12 +13,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEPTH = 5, FRAMES = 3, BUDGET = 20000, PATH = 120 };
+enum { DEPTH = 4, FRAMES = 3, BUDGET = 20000, PATH = 120 };
 
 typedef struct hunt {
   const dl_tensor *t;
   char path[PATH];
   int left;                      /* values that may still be looked at */
+  int limit;                     /* steps that a name may have now: short names are found first */
 } hunt;
 
 /* The tensor itself, or a view of the same bytes and size made on the way (weight.T is weight). */
@@ -64,7 +65,7 @@ static bool look_inside(lua_State *L, int tbl, hunt *h, int depth, bool deeper) 
       h->path[at] = 0;
       continue;
     }
-    if (!deeper || look(L, lua_gettop(L), h, depth + 1)) {
+    if (!deeper || look(L, lua_gettop(L), h, depth + (h->path[at] != 0))) {
       lua_pop(L, 2);
       return true;
     }
@@ -75,7 +76,7 @@ static bool look_inside(lua_State *L, int tbl, hunt *h, int depth, bool deeper) 
 
 static bool look(lua_State *L, int i, hunt *h, int depth) {
   if (is_it(L, i, h)) return true;
-  if (lua_type(L, i) != LUA_TTABLE || depth >= DEPTH) return false;
+  if (lua_type(L, i) != LUA_TTABLE || depth > h->limit) return false;
   int top = lua_gettop(L);
   bool found = look_inside(L, i, h, depth, false);
   lua_settop(L, top);
@@ -159,10 +160,10 @@ const char *dl_whois(lua_State *L, const dl_tensor *t, char *out, size_t cap) {
     lua_getinfo(L, "S", &ar);
     if (*ar.what == 'C' || (dl_own_source && dl_own_source(ar.source))) continue;
     seen++;
-    found = in_frame(L, &ar, &h);
+    for (h.limit = 0; !found && h.limit < DEPTH; h.limit++) found = in_frame(L, &ar, &h);
     lua_settop(L, top);
   }
-  if (!found) found = in_globals(L, &h);
+  for (h.limit = 0; !found && h.limit < DEPTH; h.limit++) found = in_globals(L, &h);
   lua_settop(L, top);
   if (!found) return NULL;
   snprintf(out, cap, "%s", h.path);

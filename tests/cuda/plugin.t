@@ -15,6 +15,7 @@ plan skip_all => "$bin or the plugin of the tests was not built"
     unless -x $bin && $fake && -e $fake;
 my $dir = tempdir(CLEANUP => 1);
 $ENV{DLREPL_CUDA}        = 1;
+$ENV{DLREPL_CUBLAS}      = 0;    # a real one would find no GPU
 $ENV{DLREPL_CUDA_PLUGIN} = $fake;
 $ENV{LUA_PATH}           = 'tests/lua/?.lua;;';
 
@@ -60,7 +61,7 @@ for my $case (['unsigned dl_cuda_plugin[8] = {9999};', 'another version of the i
 }
 says(run_lua($touch, DLREPL_CUDA => 0), 'AssertionError: Torch not compiled with CUDA enabled',
      'DLREPL_CUDA=0 leaves it alone');
-says(`DLREPL_FAKE_CUDA=nodriver $bin doctor 2>&1`, 'no NVIDIA driver (libcuda.so.1) was found',
+says(scalar `DLREPL_FAKE_CUDA=nodriver $bin doctor 2>&1`, 'no NVIDIA driver (libcuda.so.1) was found',
      'dlrepl doctor says why');
 says(run_lua('local ok, e = pcall(function() return torch.ones(1):cuda() end)
               dlrepl.simulate("t4") print(torch.ones(1):cuda())', DLREPL_FAKE_CUDA => 'nodriver'),

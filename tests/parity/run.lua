@@ -116,6 +116,7 @@ local cuda = false
 local function check(case, pending)
   -- a bad index is an error at once on the CPU, and a lost context later on cuda
   local index = case.text:find("index %d+ is out of bounds") or case.text:find("index out of range")
+    or case.text:find("should be between 0 and 1") or case.text:find("ZeroDivisionError")
   if cuda and (pending[case.id] or index or not on_cuda(case.lua)) then return end
   local feature = pending[case.id]
   pending[case.id] = nil

@@ -1,7 +1,8 @@
 /* blas.cc -- cuBLAS, found at run time: matrix products on tensor cores
  *
  * For runtime.cc. Versions 12 and 13 share what is used here. Looked for in DLREPL_CUBLAS, the
- * loader's path, CUDA's folder and pip's. Without it the plain tiled kernels run.
+ * loader's path, CUDA's folder and pip's; DLREPL_CUBLAS=0 leaves it alone. Without it the plain
+ * tiled kernels run.
  *
  * INVARIANT  Sums of 16-bit operands are kept in float32; tf32 only where the program allows it.
  * SOURCE     cuBLAS library, cublasGemmStridedBatchedEx (row-major products are the column-major
@@ -71,6 +72,11 @@ static void *find(void) {
 bool dl_cuda_blas_open(void) {
   if (blas.looked) return blas.gemm != nullptr;
   blas.looked = true;
+  const char *wish = getenv("DLREPL_CUBLAS");
+  if (wish && !strcmp(wish, "0")) {
+    snprintf(dl_cuda_blas_why, sizeof dl_cuda_blas_why, "turned off by DLREPL_CUBLAS=0");
+    return false;
+  }
   void *lib = find();
   if (!lib) {
     snprintf(dl_cuda_blas_why, sizeof dl_cuda_blas_why,
@@ -127,8 +133,8 @@ dl_status dl_cuda_gemm_run(const dl_cuda_gemm *g, void *stream) {
   float af = (float)g->alpha, bf = (float)g->beta;
   bool wide = g->dtype == DL_F64;
   int in = type_of(g->dtype), out = g->wide ? R_32F : in;
-  int compute = wide ? COMPUTE_64F
-                : g->dtype == DL_F32 && dl_cuda_tf32 ? COMPUTE_32F_FAST_TF32 : COMPUTE_32F;
+  bool tf32 = g->dtype == DL_F32 && (g->convolution ? dl_cuda_conv_tf32 : dl_cuda_tf32);
+  int compute = wide ? COMPUTE_64F : tf32 ? COMPUTE_32F_FAST_TF32 : COMPUTE_32F;
   const void *alpha = wide ? (const void *)&g->alpha : &af;
   const void *beta = wide ? (const void *)&g->beta : &bf;
   status = blas.gemm(h, g->tb ? OP_T : OP_N, g->ta ? OP_T : OP_N, (int)g->n, (int)g->m, (int)g->k,

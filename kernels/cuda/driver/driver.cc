@@ -17,7 +17,7 @@
 void dl_cuda_scratch_end(dl_stream s);
 int dl_cuda_forget(int dev);
 
-bool dl_cuda_tf32;
+bool dl_cuda_tf32, dl_cuda_conv_tf32 = true;
 static bool forked, blocking;
 static int devices;
 
@@ -275,7 +275,10 @@ static int busy(int dev, double *kernel_us, double *elapsed_us) {
   return DL_CU_OK;
 }
 
-static void set_tf32(bool matmul, bool) { dl_cuda_tf32 = matmul; }
+static void set_tf32(bool matmul, bool conv) {
+  dl_cuda_tf32 = matmul;
+  dl_cuda_conv_tf32 = conv;
+}
 
 /* ---- opening --------------------------------------------------------------------------------- */
 static void mark_child(void) { forked = true; }

@@ -10,8 +10,10 @@
 
 #include <cuda_runtime.h>
 
-#include "mem/driver.h"
 #include "record.h"
+extern "C" {
+#include "mem/driver.h"
+}
 
 #define DL_CUDA_DEVICES 16
 
@@ -26,7 +28,7 @@ struct dl_cuda_device {
   char why[512];                 /* what a kernel said of a bad value */
 };
 extern dl_cuda_device dl_cuda_dev[DL_CUDA_DEVICES];
-extern bool dl_cuda_tf32;
+extern bool dl_cuda_tf32, dl_cuda_conv_tf32;
 
 /* runtime.cc: make dev current; 0 or why not. */
 int dl_cuda_enter(int dev);
