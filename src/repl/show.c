@@ -83,8 +83,15 @@ static void push_own_text(lua_State *L, int idx, int depth) {
   lua_pushcfunction(L, own_text);
   lua_pushvalue(L, idx);
   if (lua_pcall(L, 1, 1, 0) == LUA_OK) return;
+  lua_pushcfunction(L, own_text); /* of the error */
+  lua_insert(L, -2);
+  bool told = lua_pcall(L, 1, 1, 0) == LUA_OK;
+  const char *why = told ? lua_tostring(L, -1) : "";
+  lua_pushlstring(L, why, strcspn(why, "\n"));
+  lua_pushfstring(L, "<%s whose text fails%s%s>", luaL_typename(L, idx), *why ? ": " : "",
+                  lua_tostring(L, -1));
+  lua_replace(L, -3);
   lua_pop(L, 1);
-  lua_pushfstring(L, "<%s whose text fails>", luaL_typename(L, idx));
 }
 
 /* ---- keys -------------------------------------------------------------------------------- */

@@ -44,4 +44,11 @@ my $shell = 'print(io.popen("echo hi"):read(), torch.ones(2, {device="cuda"}):su
 is(run({}, $DLREPL, '--gpu', 'sim:t4', '-e', $shell)->{out}, "hi\t2.0\n",
     'programs can be run while a GPU is simulated');
 
+# A list of tensors whose GPU was reset is shown all the same.
+my $lost = repl("dlrepl.simulate 't4'\nx = torch.ones(2, {device='cuda'})\n"
+    . "dlrepl.reset_device()\n{x, 5}\n")->{out};
+is($lost,
+    "{<userdata whose text fails: RuntimeError: this tensor's memory on cuda:0 is gone>,\n 5}\n",
+    'a lost tensor in a list says why it has no text');
+
 done_testing();

@@ -63,7 +63,7 @@ has_text($r->{out}, qr/line 60/, 'without a terminal nothing is paged');
 
 # ---- what prints -----------------------------------------------------------------------------
 $r = repl(qq({setmetatable({}, {__tostring = function() error("bad") end}), 2}\n));
-is($r->{out}, "{<table whose text fails>, 2}\n",
+is($r->{out}, "{<table whose text fails: stdin:1: bad>, 2}\n",
     'a value whose __tostring fails does not hide the rest');
 $r = repl("\"a\xff\xc3\xc3\xa9\"\n");
 is($r->{out}, "\"a\\255\\195\xc3\xa9\"\n", 'bytes that are no UTF-8 are written as numbers');
