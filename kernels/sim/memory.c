@@ -97,8 +97,13 @@ static int host_short(const dl_simdev *d, size_t n) {
           "the host is short: the values of this tensor on the simulated %s need %.1f MiB of this "
           "machine, use compute=false",
           d->props.name, (double)n / 1048576.0);
-  dl_note("%.1f MiB of this machine hold simulated GPU memory, %.1f MiB is the most that may",
-          (double)dl_sim.committed / 1048576.0, (double)dl_sim.budget / 1048576.0);
+  if ((int64_t)n > dl_sim.budget - dl_sim.committed)
+    dl_note("%.1f MiB of this machine hold simulated GPU memory, %.1f MiB is the most that may",
+            (double)dl_sim.committed / 1048576.0, (double)dl_sim.budget / 1048576.0);
+  else
+    dl_note("%.1f MiB of this machine hold simulated GPU memory; tensors on the CPU or other "
+            "programs take the rest",
+            (double)dl_sim.committed / 1048576.0);
   dl_note("dlrepl.simulate{card=…, compute=false} keeps shapes, memory and time, without values");
   return DL_CU_RAISED;
 }

@@ -59,9 +59,12 @@ static bool read_number(lua_State *L, int i, dl_arg *out) {
 }
 
 static int bad_operands(lua_State *L, int row) {
-  return dl_type_error(L, "unsupported operand type(s) for %s: '%s' and '%s'",
-                       !strcmp(binary[row].sign, "^") ? "** or pow()" : binary[row].sign,
-                       dl_type_name(L, 1), dl_type_name(L, 2));
+  const char *sign = binary[row].sign;
+  dl_fail(DL_TypeError, DL_E_ARGUMENT, "unsupported operand type(s) for %s: '%s' and '%s'",
+          !strcmp(sign, "^") ? "** or pow()" : sign, dl_type_name(L, 1), dl_type_name(L, 2));
+  if (*sign == '+' && (lua_type(L, 1) == LUA_TSTRING || lua_type(L, 2) == LUA_TSTRING))
+    dl_note("texts are joined with ..: \"loss \" .. x:item()");
+  return dl_raise(L, DL_E_ARGUMENT);
 }
 
 /* 2 << x: the number becomes a tensor of x's dtype, for ops without a reversed row */

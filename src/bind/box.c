@@ -107,10 +107,12 @@ void dl_push_shared(lua_State *L, dl_tensor *t) {
 dl_tensor *dl_check_tensor(lua_State *L, int i, const char *fn, const char *param) {
   dl_tensor *t = dl_get_tensor(L, i);
   dl_lua = L;
-  if (t == NULL)
-    dl_type_error(L, "%s(): argument '%s' (position %d) must be Tensor, not %s", fn, param, i,
-                  dl_type_name(L, i));
-  return t;
+  if (t) return t;
+  dl_fail(DL_TypeError, DL_E_ARGUMENT, "%s(): argument '%s' (position %d) must be Tensor, not %s",
+          fn, param, i, dl_type_name(L, i));
+  if (i == 1 && !strcmp(param, "self")) dl_note("a method is called with a colon: x:%s(…)", fn);
+  dl_raise(L, DL_E_ARGUMENT);
+  return NULL;
 }
 
 static int l_gc(lua_State *L) {

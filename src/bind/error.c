@@ -298,7 +298,7 @@ static int distance(const char *a, const char *b) {
 const char *dl_nearest(lua_State *L, int tbl, const char *name) {
   tbl = lua_absindex(L, tbl);
   const char *best = NULL;
-  int limit = strlen(name) <= 3 ? 1 : strlen(name) <= 6 ? 2 : 3, least = limit + 1;
+  int limit = strlen(name) <= 4 ? 1 : strlen(name) <= 6 ? 2 : 3, least = limit + 1;
   for (lua_pushnil(L); lua_next(L, tbl); lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING) continue;
     const char *key = lua_tostring(L, -2);

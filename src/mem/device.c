@@ -80,7 +80,8 @@ dl_status dl_device_check(dl_device d) {
                      "PyTorch is not linked with support for mps devices");
     default:
       dl_fail(DL_NotImplementedError, DL_E_UNSUPPORTED, "there are no meta tensors here");
-      dl_note("create the tensor on the cpu");
+      dl_note("sizes without memory: dlrepl.simulate{card=\"t4\", compute=false}, then "
+              "device=\"cuda\"");
       return dl_err.kind;
   }
 }

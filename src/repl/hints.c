@@ -48,17 +48,24 @@ static const row rows[] = {
   {"^ while True : *", "while true do … end", true},
   {"^ while * : $", "while $1 do … end", true},
   {"^ if * : $", "if $1 then … end", true},
+  {"^ if * : return *", "if $1 then return $2 end", true},
+  {"^ if * : print ( * )", "if $1 then print($2) end", true},
+  {"^ if * : break", "if $1 then break end", true},
+  {"^ if * : continue", "if $1 then goto continue end, with ::continue:: before the end", true},
   {"^ elif * :", "elseif $1 then", true},
   {"^ else :", "else, without a colon; the block ends with end", true},
+  {"N : N $", "a method takes brackets: $1:$2(); a property a dot: $1.$2", true},
   {"else if * then", "elseif $1 then", false},
   {"^ with * as * :", "$1, with a function of one argument at the end: function($2) … end", true},
-  {"^ with * ( * ) : $", "$1($2function() … end), or local _ <close> = $1($2)", true},
+  {"^ with * ( ) : *", "$1(function() … end), or local _ <close> = $1()", true},
+  {"^ with * ( * ) : *", "$1($2, function() … end), or local _ <close> = $1($2)", true},
   {"^ try", PCALL, true},
   {"^ except", PCALL, true},
   {"^ finally", PCALL " and what follows it", true},
   {"^ raise N ( * )", "error($2)", true},
   {"^ raise", "error(…)", true},
   {"^ del *", "$1 = nil", true},
+  {"^ assert * == ( * )", "assert($1 == {$2})", false},
   {"^ assert !( *", "a call takes brackets: assert($1)", false},
   {"^ print !( *", "a call takes brackets: print($1)", false},
   {"^ N + = *", "$1 = $1 + $2; a tensor in place: $1:add_($2)", false},
@@ -88,6 +95,7 @@ static const row rows[] = {
   {"if N in N", "$2[$1] ~= nil, for a table with such keys", false},
   {"numel ( ) for N in", "a loop: n = 0; for p in model:parameters() do n = n + p:numel() end; n", false},
   {"[ * for N in", "a loop: t = {}; for $2 in … do t[#t + 1] = $1 end", false},
+  {"== ( N ,", "a tuple is a list in braces: x.shape == {3, 4}", false},
   {"( ( N ,", "a tuple is a list in braces: {3, 4}", false},
   {", ( N ,", "a tuple is a list in braces: {3, 4}", false},
   {"= [", "a list stands in braces: {1, 2, 3}; so does a list of lists", false},
@@ -229,7 +237,8 @@ static bool word_as_name(const line *l, out *o) {
     if (l->tok[i].kind != DL_TOK_WORD) continue;
     const char *w = l->text + l->tok[i].at;
     int n = (int)l->tok[i].len, room = (int)(o->end - o->at);
-    bool member = is(l, i - 1, ".") || is(l, i - 1, ":");
+    bool touches = l->tok[i - 1].at + l->tok[i - 1].len == l->tok[i].at; /* not so in `else: end` */
+    bool member = is(l, i - 1, ".") || (is(l, i - 1, ":") && touches);
     bool key = is(l, i + 1, "=") && (is(l, i - 1, "{") || is(l, i - 1, ",") || is(l, i - 1, "("));
     if (!member && !key) continue;
     if (member && is(l, i + 1, "=")) continue;
@@ -373,8 +382,6 @@ static const struct { const char *mark, *answer; } missing[] = {
   {"call a nil value (global 'sorted')", "table.sort(t), in place; a tensor: x:sort()"},
   {"call a nil value (global 'input')", "io.read()"},
   {"call a nil value (global 'open')", "io.open(name)"},
-  {"call a nil value (global 'exit')", "Ctrl-D, or os.exit(), leaves"},
-  {"call a nil value (global 'quit')", "Ctrl-D, or os.exit(), leaves"},
   {"call a nil value (global 'dir')", "%who lists your names; a table prints its fields"},
   {"call a nil value (global 'vars')", "%who lists your names; a table prints its fields"},
   {"call a nil value (global 'super')", "the parent's set-up runs by itself; a class of yours: Parent.init(self, …)"},
@@ -398,6 +405,8 @@ static const struct { const char *mark, *answer; } missing[] = {
   {"call a torch.Size value", "a property takes no brackets: x.shape"},
   {"call a torch.dtype value", "a property takes no brackets: x.dtype"},
   {"number expected, got Tensor", "a tensor's number is x:item()"},
+  {"call a table value (field 'checkpoint')", "the module's function: torch.utils.checkpoint.checkpoint(f, x, {use_reentrant=false})"},
+  {"attempt to mod a 'string'", "string.format(\"%.3f\", n)"},
   {"attempt to add a 'string'", "texts are joined with ..: \"a\" .. \"b\""},
   {"arithmetic on a string value", "texts are joined with ..: \"a\" .. \"b\""}};
 

@@ -35,6 +35,19 @@ my @habits = (
     ['class Net(nn.Module):', 'local Net = nn.Module:class("Net")'],
     ['with torch.no_grad():', 'torch.no_grad(function() … end)'],
     ['try:', 'pcall'],
+    ['def f(x): return x', 'function f(x) … end'],
+    ['if x > 1: print(x)', 'if x > 1 then print(x) end'],
+    ['if x: return y', 'if x then return y end'],
+    ['with torch.autocast("cpu"): y = f(x)', 'torch.autocast("cpu", function() … end)'],
+    ['with torch.no_grad(): y = f(x)', 'torch.no_grad(function() … end)'],
+    ['assert x.shape == (2, 3)', 'assert(x.shape == {2, 3})'],
+    ['y = x.shape == (2, 3)', 'x.shape == {3, 4}'],
+    ['x:shape', 'x:shape(); a property a dot: x.shape'],
+    ['print("%.3f" % 3.5)', 'string.format("%.3f", n)'],
+    ['y = "loss: " + torch.ones(1)', 'texts are joined with ..'],
+    ['torch.utils.checkpoint(print, 1)', 'torch.utils.checkpoint.checkpoint(f, x'],
+    ['optim.adam({})', "did you mean 'Adam'?"],
+    ['torch.zeros(2, {device="meta"})', 'compute=false'],
     ['x = a if b else c', 'x = b and a or c'],
     ['f = lambda x: x + 1', 'function(x) return x + 1 end'],
     ['y = x ** 2', 'a power is ^'],
@@ -84,6 +97,8 @@ my @slips = (
     ['exit', 'Ctrl-D'],
     ['local g = torch.no_grad()', 'a mode set at stdin:1 was still on'],
     [$tensor . 'x.sum()', 'a method is called with a colon: x:sum(…)'],
+    [$tensor . 'x.size()', 'a method is called with a colon: x:size(…)'],
+    [$tensor . 'x.item()', 'a method is called with a colon: x:item(…)'],
     [$tensor . 'F:relu(x)', 'with a dot'],
 );
 has_text(said($_->[0]), $_->[1], "`$_->[0]` is noted") for @slips;
@@ -94,5 +109,8 @@ my @fine = ($tensor . 'if x:any():item() then end', 's = "a" if s:find("a") then
     's = [[one, two]]', 'for i = 1, 2 do local a = i > 1 and "b" or "c" end',
     $tensor . 'if x:sum():item() > 1 or x:max():item() > 1 then end');
 is(said($_), '', "`$_` is left alone") for @fine;
+
+unlike(said('torch.qzve'), qr/did you mean/, 'of four letters, two may not differ');
+is(() = said('exit()') =~ /Ctrl-D/g, 1, 'what leaves is said once');
 
 done_testing();

@@ -43,7 +43,7 @@ has_text($wrong,
 has_text($wrong, qr/^  why       Every length[^\n]*\n  next      print\(sample/m,
     '... why it matters, and what to look at');
 is(() = $wrong =~ /That was the third time/g, 1, 'after three a hint is offered, once');
-has_text($wrong, qr/\[HINT 1 of 4\].*\[HINT 4 of 4\].*That were all four/s,
+has_text($wrong, qr/\[HINT 1 of 4\].*\[HINT 4 of 4\].*Those were all four/s,
     'hints go up in four rungs');
 has_text($wrong, qr/One right answer:\n  function mean\(x\)\n/, ':reveal shows a right one');
 has_text($wrong, qr/^42$/m, 'a line between is just Lua');
@@ -89,7 +89,7 @@ has_text($ways, qr/\[PASS\] as you said/, '% does what : does');
 has_text($ways, qr/\[PASS\] right. 0 \/ 0 is nan/, 'a capital letter is a letter');
 has_text($ways, qr/'x' is none of a to c/, 'what is no option is said');
 has_text($ways, qr/\[FAIL\] not that one. b: That is a sum/, 'a wrong choice of many is named');
-has_text($ways, qr/\[FAIL\] not that one. What you named is right; something is missing/,
+has_text($ways, qr/\[FAIL\] What you named is right; something is missing/,
     'and so is a missing one');
 has_text($ways, qr/name all 3 blocks/, 'an order needs all');
 has_text($ways, qr/\[PASS\] right. The quotient comes last/, 'another right order is right');

@@ -124,7 +124,7 @@ local function answer_quiz(step, text)
     return play.done(step)
   end
   P.fails.quiz = (P.fails.quiz or 0) + 1
-  front.tagged("FAIL", "not that one. " .. (why or ""))
+  front.tagged("FAIL", why == quiz.INCOMPLETE and why or "not that one. " .. (why or ""))
   play.keep("fail", {step = step.id, answer = text})
   front.say(P.fails.quiz < 2 and "Try again."
             or "Try again, or :skip shows the answer and goes on.")
@@ -215,7 +215,7 @@ function M.hint(rest)
   end
   local rung = (P.state.hints[step.id] or 0) + 1
   if rung > #step.hints then
-    front.say("That were all four:")
+    front.say("Those were all four:")
     for i, h in ipairs(step.hints) do front.tagged("HINT " .. i .. " of 4", h) end
     return front.say(":reveal shows a right answer.")
   end

@@ -71,6 +71,9 @@ function M.shown(step)
   return order
 end
 
+-- Nothing wrong was named, but not all that is right.
+M.INCOMPLETE = "What you named is right; something is missing."
+
 local mark = {}
 
 function mark.one(step, text)
@@ -96,7 +99,7 @@ function mark.many(step, text)
     if not is_right[n] then return false, letter(n) .. ": " .. step.why[n] end
     is_right[n] = nil
   end
-  return false, "What you named is right; something is missing."
+  return false, M.INCOMPLETE
 end
 
 function mark.order(step, text)
