@@ -238,4 +238,5 @@ clean:
 
 -include $(CUDA_O:.o=.d)
 
-.PHONY: cuda dist FORCE all start notebook test test-full test-cli check asan bench docs install clean
+.PHONY: cuda dist FORCE all start notebook test test-full test-cli check asan bench docs install \
+        clean

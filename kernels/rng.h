@@ -22,6 +22,8 @@ typedef struct dl_gen {
 extern dl_gen dl_gen_cpu;        /* the default generator; seeded from entropy at start */
 extern bool dl_gen_mkl;          /* dropout masks as PyTorch's wheels with MKL draw them */
 
+/* Start anew, as PyTorch's CPU does. A new generator must be all zeros before: what makes it a
+ * GPU's is left as it is. */
 void dl_gen_seed(dl_gen *g, uint64_t seed);
 uint32_t dl_gen_u32(dl_gen *g);
 uint64_t dl_gen_u64(dl_gen *g);

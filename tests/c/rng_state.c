@@ -5,7 +5,7 @@
 #include "tap.h"
 
 static void streams(void) {
-  dl_gen g;
+  dl_gen g = {0};
   dl_gen_seed(&g, 0);
   is_double(dl_gen_uniform32(&g), 0.4962565899, 1e-9, "seed 0: the first float");
   is_double(dl_gen_uniform32(&g), 0.7682217956, 1e-9, "seed 0: the second float");
@@ -19,7 +19,7 @@ static void streams(void) {
 }
 
 static void bulk(void) {
-  dl_gen a, b;
+  dl_gen a = {0}, b = {0};
   float out[1500];
   int wrong = 0;
   dl_gen_seed(&a, 5);
@@ -34,7 +34,7 @@ static void bulk(void) {
 
 /* What PyTorch's get_rng_state() holds: left at byte 8, next at byte 16. */
 static void saved(void) {
-  dl_gen g, h;
+  dl_gen g = {0}, h = {0};
   uint8_t s[DL_GEN_STATE_BYTES];
   int32_t left;
   uint64_t next;

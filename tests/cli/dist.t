@@ -21,7 +21,7 @@ my ($tarball) = $r->{out} =~ m{^(build/dlrepl-\S+\.tar\.gz): \d+ kB}m;
 ok($tarball && -s $tarball, 'and says what') or BAIL_OUT($r->{out});
 cmp_ok(-s $tarball, '<', 45_000_000, 'in less than 45 MB');
 
-# ---- another place, with an environment of nothing ------------------------------------------------------------
+# ---- another place, with an environment of nothing -------------------------------------------
 my $place = "$TMP/else where";
 mkdir $place;
 system('tar', '-xzf', "$TOP/$tarball", '-C', $place) == 0 or BAIL_OUT('tar');

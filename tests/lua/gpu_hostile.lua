@@ -75,7 +75,8 @@ tap.raises(function() return torch.tensor {two, two} end, gone, "nor an element 
 -- ---- dry runs ---------------------------------------------------------------------------------
 dlrepl.simulate {card = "t4", compute = false, force = true}
 local ones, row = torch.ones(1 << 19), torch.arange(1 << 18)
-tap.like(tostring(ones:sum():item()), "nan", "large CPU tensors of a dry run are nan, not what lay there")
+tap.like(tostring(ones:sum():item()), "nan",
+         "large CPU tensors of a dry run are nan, not what lay there")
 tap.like(tostring(ones), "^tensor%(%[nan, nan", "in print too")
 tap.is(row[5]:item(), 0, "integers are 0")
 tap.like(tostring(ones:tolist()[3]), "nan", "and in tolist")
