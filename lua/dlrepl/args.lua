@@ -11,6 +11,7 @@
 -- ERRORS     TypeError with Python's text, and the parameter list as a note.
 -- INVARIANT  None is read back as nil; an integral float given for an int becomes one.
 
+local getmetatable = debug.getmetatable -- __metatable hides nothing from us
 local core = require "dlrepl.core"
 local near = require "dlrepl.near"
 local repr = require "dlrepl.pyrepr"

@@ -10,6 +10,7 @@
 --
 -- MUST NOT know tensors.
 
+local getmetatable = debug.getmetatable -- __metatable hides nothing from us
 local core = require "dlrepl.core"
 local loop = require "dlrepl.loop"
 local near = require "dlrepl.near"

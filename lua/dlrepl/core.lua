@@ -4,6 +4,7 @@
 --
 -- MUST NOT know nn, optim or data.
 
+local getmetatable = debug.getmetatable -- __metatable hides nothing from us
 local M = {}
 
 local torch = require "torch"

@@ -14,6 +14,7 @@ local M = {}
 
 local MANY = 4       -- tensors of one table are named together from here on
 local MOST = 200000  -- values looked at
+local LONG = 200     -- bytes of a path, which then ends in "..."
 
 -- ---- the search --------------------------------------------------------------------------------
 
@@ -28,9 +29,18 @@ local function is_held(v)
   return is_node(v)
 end
 
+-- A name as it can be printed: one line of at most 60 bytes.
+local function shown(name)
+  name = name:sub(1, 61)
+  local odd = utf8.len(name) and "[%c\x7f]" or "[%c\x7f-\xff]"
+  name = name:gsub(odd, function(c) return ("\\x%02x"):format(c:byte()) end)
+  return #name > 60 and name:sub(1, 57) .. "..." or name
+end
+
 local function step(path, k)
-  if type(k) == "string" and k:find("^[%a_][%w_]*$") then return path .. "." .. k end
-  if type(k) == "string" then return string.format("%s[%q]", path, k) end
+  if #path > LONG then return path:sub(-3) == "..." and path or path .. "..." end
+  if type(k) == "string" and k:find("^[%a_][%w_]*$") then return path .. "." .. shown(k) end
+  if type(k) == "string" then return string.format('%s["%s"]', path, shown(k)) end
   if math.type(k) == "integer" then return string.format("%s[%d]", path, k) end
   if core.is_tensor(k) then return path .. "[a tensor]" end -- printed it would wait for its device
   return path .. "[" .. tostring(k):sub(1, 40) .. "]"
@@ -90,7 +100,7 @@ local function globals(roots)
   for k, v in next, _G do
     if type(k) == "string" and not base[v] and not (type(v) == "function"
        and debug.getinfo(v, "S").what == "C") then
-      roots[#roots + 1] = {v, k}
+      roots[#roots + 1] = {v, shown(k)}
     end
   end
 end

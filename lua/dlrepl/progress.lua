@@ -13,6 +13,7 @@
 --            terminal the cursor rests on the line of the outermost open bar.
 -- MUST NOT   write more often than the clock allows, however fast the loop is.
 
+local getmetatable = debug.getmetatable -- __metatable hides nothing from us
 local core = require "dlrepl.core"
 local loop = require "dlrepl.loop"
 local repr = require "dlrepl.pyrepr"

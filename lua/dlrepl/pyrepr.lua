@@ -5,6 +5,7 @@
 --
 -- MUST NOT know tensors or modules: anything else is written by tostring.
 
+local getmetatable = debug.getmetatable -- __metatable hides nothing from us
 local M = {}
 
 -- Shortest decimal digits that read back as the same double (Python's repr).

@@ -111,4 +111,16 @@ do
   tap.raises(function() dlrepl.accumulate(2, torch.ones(2), torch.ones(3)) end,
     "ValueError: accumulate(): the tensors have batches of 2 and 3…", "batches that differ")
 end
+-- names that nobody should have to read
+local w = torch.ones(2, {requires_grad = true})
+_G["a\nb\0"], _G[("x"):rep(100000)] = {loss = w * 2}, w * 3
+local deep = {leaf = w * 4}
+for _ = 1, 5000 do deep = {deep} end
+_G.deep = deep
+local text = tostring(dlrepl.graphs())
+tap.like(text, "a\\x0ab\\x00%.loss", "control characters in a name are told by their codes")
+tap.is(text:find(("x"):rep(61)), nil, "a long name is cut")
+tap.like(text, "deep%[1%]%[1%][^:]*%.%.%.", "so is a long path")
+_G["a\nb\0"], _G[("x"):rep(100000)], _G.deep = nil, nil, nil
+
 tap.done()

@@ -92,4 +92,15 @@ t.raises(function()
 end, "tests/lua/module_state.lua:…", "an error in a hook reaches the caller")
 t.raises(function() lin:register_forward_hook(5) end, "TypeError: Module.register_forward_hook() "
   .. "argument 'hook' (position 1) must be callable, not int", "a hook must be callable")
+-- a module that holds itself
+local ring = nn.Linear(2, 2)
+ring.again = ring
+t.raises(function() ring:state_dict() end, "RecursionError: maximum recursion depth exceeded…",
+  "state_dict of a module that holds itself ends")
+t.raises(function() ring:load_state_dict({}) end,
+  "RecursionError: maximum recursion depth exceeded…", "load_state_dict too")
+local hidden = setmetatable({}, {__metatable = false})
+t.is(pcall(nn.Sequential, hidden), false, "a table with a hidden metatable is no module")
+t.raises(function() nn.Linear(1, 1)(hidden) end, "TypeError: linear(): …", "and no tensor")
+
 t.done()

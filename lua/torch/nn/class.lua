@@ -17,7 +17,7 @@ local core = require "dlrepl.core"
 local odict = require "dlrepl.odict"
 local near = require "dlrepl.near"
 
-local rawget, rawset, getmetatable = rawget, rawset, getmetatable
+local rawget, rawset, getmetatable = rawget, rawset, debug.getmetatable
 local None = core.None
 local is_tensor, is_parameter, raise = core.is_tensor, core.is_parameter, core.raise
 

@@ -12,8 +12,17 @@ local repr = require "dlrepl.pyrepr"
 local torch, None, raise = core.torch, core.None, core.raise
 local Module, adopt = class.Module, class.adopt
 
-local function save(self, out, prefix, keep_vars)
+local DEEPEST = 1000 -- modules inside one another
+
+local function not_too_deep(depth)
+  if depth < DEEPEST then return end
+  raise("RecursionError", "maximum recursion depth exceeded", {kind = "argument", notes = {
+    "a module holds itself, directly or through its parts"}})
+end
+
+local function save(self, out, prefix, keep_vars, depth)
   adopt(self)
+  not_too_deep(depth)
   for name, p in pairs(self._parameters) do
     if not rawequal(p, None) then out[prefix .. name] = keep_vars and p or p:detach() end
   end
@@ -23,7 +32,9 @@ local function save(self, out, prefix, keep_vars)
     end
   end
   for name, child in pairs(self._modules) do
-    if not rawequal(child, None) then save(child, out, prefix .. name .. ".", keep_vars) end
+    if not rawequal(child, None) then
+      save(child, out, prefix .. name .. ".", keep_vars, depth + 1)
+    end
   end
 end
 
@@ -34,7 +45,7 @@ local read_save = args("Module.state_dict(*, any destination=None, str prefix=''
 function Module.state_dict(self, ...)
   local out, prefix, keep_vars = read_save(...)
   out = out or odict.new()
-  save(self, out, prefix, keep_vars)
+  save(self, out, prefix, keep_vars, 0)
   return out
 end
 
@@ -98,8 +109,9 @@ local function note_unexpected(self, prefix, state, ctx)
   end
 end
 
-local function load(self, prefix, ctx)
+local function load(self, prefix, ctx, depth)
   adopt(self)
+  not_too_deep(depth)
   local state = own_state(self)
   for _, entry in ipairs(state) do
     local field, name = entry[1], entry[2]
@@ -112,7 +124,7 @@ local function load(self, prefix, ctx)
   end
   note_unexpected(self, prefix, state, ctx)
   for name, child in pairs(self._modules) do
-    if not rawequal(child, None) then load(child, prefix .. name .. ".", ctx) end
+    if not rawequal(child, None) then load(child, prefix .. name .. ".", ctx, depth + 1) end
   end
 end
 
@@ -142,7 +154,7 @@ function Module.load_state_dict(self, ...)
     ctx.keys[#ctx.keys + 1] = k
     ctx.dict[k] = v
   end
-  load(self, "", ctx)
+  load(self, "", ctx, 0)
   local lines = {}
   if strict and #ctx.missing > 0 then
     lines[#lines + 1] = "Missing key(s) in state_dict: " .. quoted(ctx.missing) .. ". "

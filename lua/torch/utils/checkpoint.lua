@@ -11,6 +11,7 @@
 --            afterwards what they were.
 -- SOURCE     torch/utils/checkpoint.py
 
+local getmetatable = debug.getmetatable -- __metatable hides nothing from us
 local core = require "dlrepl.core"
 local args = require "dlrepl.args"
 local repr = require "dlrepl.pyrepr"
