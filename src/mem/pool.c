@@ -187,7 +187,12 @@ static int grow(dl_pool *p, dl_request *r, bool retry, dl_chunk **out) {
   }
   int64_t reserved = p->stats.reserved_bytes[DL_POOL_ALL].current;
   if (r->refused || (p->allowed >= 0 && reserved + r->segment > p->allowed)) return DL_CU_OOM;
-  if (dl_conf.expandable) return dl_expand(p, r, out);
+  if (dl_conf.expandable) {
+    int code = dl_expand(p, r, out);
+    if (code != DL_CU_UNSUPPORTED) return code;
+    dl_warn(true, "UserWarning", "expandable_segments not supported on this platform");
+    dl_conf.expandable = false;
+  }
 
   dl_chunk *c;
   dl_segment *seg = dl_segment_new(p, r->segment, r->part, r->stream, &c);

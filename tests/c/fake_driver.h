@@ -21,6 +21,7 @@ static struct {
   int64_t done[8];                    /* per stream: events up to here have happened */
   int64_t recorded[8];
   int events, wrong, calls, broken;   /* broken: an error that every call returns */
+  bool no_ranges;                     /* of addresses without memory */
 } fake = {.total = (int64_t)8 << 30, .context = (int64_t)500 << 20, .top = (char *)0x700000000000};
 
 struct dl_event { dl_stream s; int64_t at; };
@@ -73,6 +74,7 @@ static int fake_free(int dev, void *p, size_t n) {
   return fake_forget(p, n);
 }
 static int fake_va_new(int dev, size_t n, void **out) {
+  if (fake.no_ranges) return DL_CU_UNSUPPORTED;
   *out = fake.top;
   fake.top += n;
   fake_note(*out, (int64_t)n);

@@ -202,6 +202,27 @@ static void expandable(void) {
   is_int(fake.count, 0, "and the ranges of addresses");
 }
 
+static char warning[200];
+static void hear(const char *category, const char *text) {
+  snprintf(warning, sizeof warning, "%s: %s", category, text);
+}
+
+static void not_expandable(void) {
+  start("expandable_segments:True");
+  void (*sink)(const char *, const char *) = dl_warn_sink;
+  dl_warn_sink = hear;
+  fake.no_ranges = true;
+  dl_chunk *a = get(4);
+  IS(512, 2 * MB, 1, 2 * MB - 512, 1, "a driver without ranges of addresses gives a whole segment");
+  is_str(warning, "UserWarning: expandable_segments not supported on this platform",
+         "and a warning says so");
+  dl_pool_free(a);
+  dl_pool_empty_cache(pool);
+  IS(0, 0, 0, 0, 0, "which goes back");
+  fake.no_ranges = false;
+  dl_warn_sink = sink;
+}
+
 int main(void) {
   one_float();
   small_merging();
@@ -211,6 +232,7 @@ int main(void) {
   max_split();
   linear_layer();
   expandable();
+  not_expandable();
   dl_pool_delete(pool);
   dl_pool_conf_parse(NULL);
   is_int(fake.used, 0, "the driver has everything back");

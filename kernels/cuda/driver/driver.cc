@@ -199,8 +199,10 @@ static int copy(const dl_copy *c, dl_stream s) {
   static const cudaMemcpyKind kinds[] = {cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost,
                                          cudaMemcpyDeviceToDevice, cudaMemcpyDefault};
   int dev = c->src_dev >= 0 ? c->src_dev : c->dst_dev;
+  /* what is written to may still be read by what the peer has queued */
+  int code = c->kind == DL_COPY_PEER ? device_sync(c->dst_dev) : DL_CU_OK;
+  if (code) return code;
   ENTER(dev);
-  int code;
   if (c->kind == DL_COPY_PEER)
     code = dl_cuda_code(dev, cudaMemcpyPeerAsync(c->dst, c->dst_dev, c->src, c->src_dev, c->nbytes,
                                                  stream_of(s)));
