@@ -316,7 +316,16 @@ static void push_level(lua_State *L, const dl_tensor *t, int dim, const char *p)
   }
 }
 
+/* A Lua value in a table takes 16 bytes. What can not fit is refused before the machine swaps. */
+static void check_list_fits(lua_State *L, const dl_tensor *t) {
+  int64_t bytes;
+  if (dl_mul_ok(t->numel, 16, &bytes) && dl_host_room((size_t)bytes)) return;
+  dl_throw(L, DL_MemoryError, DL_E_OOM, "a list of %lld numbers does not fit in memory",
+           (long long)t->numel);
+}
+
 int dl_push_tolist(lua_State *L, dl_tensor *t) {
+  check_list_fits(L, t);
   t = dl_host_tensor(L, t);
   push_level(L, t, 0, t->data);
   return 1;

@@ -42,6 +42,29 @@ do
   tap.is(cuda.memory_allocated(), 0, "nothing is left")
 end
 
+do
+  local huge = torch.zeros(100000, 100000)
+  tap.is(tostring(torch.cat({huge, huge:t()}).shape), "torch.Size([200000, 100000])",
+         "they can be put together")
+  tap.is(tostring(huge:t():reshape(-1).shape), "torch.Size([10000000000])", "and laid out anew")
+  huge:add_(1)
+  huge[3] = 7
+  tap.is(tostring(huge["3, 0"]), "tensor(nan)", "what is written into them is not kept")
+  tap.is(tostring(huge:numpy().shape), "(100000, 100000)", "they can be arrays")
+  tap.raises(function() return huge:tolist() end,
+             "MemoryError: a list of 10000000000 numbers does not fit in memory", "but no lists")
+  local small = nn.Linear(50000, 50000)
+  small:load_state_dict(nn.Linear(50000, 50000):state_dict())
+  nn.init.xavier_uniform_(small.weight)
+  local opt = optim.AdamW(small:parameters())
+  small(torch.randn(2, 50000)):sum():backward()
+  nn.utils.clip_grad_norm_(small:parameters(), 1.0)
+  opt:step()
+  tap.is(tostring(opt.state[small.weight].exp_avg.shape), "torch.Size([50000, 50000])",
+         "a step of training on the CPU takes no memory either")
+end
+tap.ok(resident() - before < 96, "all that took none")
+
 -- ---- small CPU tensors have numbers, so that loaders and indices work ---------------------------
 tap.is(tostring(torch.zeros(3)), "tensor([0., 0., 0.])", "small CPU tensors have numbers")
 tap.is(tostring(torch.arange(4)), "tensor([0, 1, 2, 3])", "a range as well")
