@@ -83,6 +83,10 @@ test-asan:
 	  $(if $(FULL),$(filter-out %fashion_mlp.lua,$(TEST_LUA)),$(COLLECTED))
 	$(ASAN_ENV) $(PROVE) --exec build-asan/dlrepl tests/fuzz/calls.lua :: \
 	  $(if $(FULL),100000,3000) 2
+	$(ASAN_ENV) $(PROVE) --exec build-asan/dlrepl tests/fuzz/calls.lua :: \
+	  $(if $(FULL),100000,3000) 2 cuda
+	$(ASAN_ENV) LUA_PATH='$(TEST_PATH)' $(PROVE) --exec build-asan/dlrepl \
+	  tests/lua/gpu_dry.lua tests/lua/gpu_gone.lua tests/lua/gpu_two.lua
 	$(if $(FULL),DLREPL=$(CURDIR)/build-asan/dlrepl $(ASAN_ENV) $(PROVE) tests/jupyter/protocol.t \
 	  tests/jupyter/hostile.t)
 
