@@ -121,6 +121,18 @@ dlrepl.simulate {card = "a100-40", force = true}
 tap.raises(function() return x + 1 end, "RuntimeError: …", "forced, the tensors are empty shells")
 x = nil
 
+-- ---- memory that nothing was written to ---------------------------------------------------------
+dlrepl.simulate {card = "b200", host = "16MiB"}
+do
+  local kernels = dlrepl.gpu().kernels
+  local room = torch.empty(10000, 1000000, on)
+  tap.is(cuda.memory_allocated(), 40000000000 // 512 * 512, "40 GB that nobody has written to")
+  tap.is(dlrepl.gpu().kernels, kernels, "take no kernel")
+  room[7][5] = 3
+  tap.is(room[7][5]:item(), 3.0, "and hold what is written to a part")
+  room = nil
+end
+
 -- ---- values and none ----------------------------------------------------------------------------
 dlrepl.simulate {card = "b200", host = "16MiB"}
 tap.raises(function() return torch.ones(100, 1000, 1000, on) end,
