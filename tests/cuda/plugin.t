@@ -61,8 +61,8 @@ for my $case (['unsigned dl_cuda_plugin[8] = {9999};', 'another version of the i
 }
 says(run_lua($touch, DLREPL_CUDA => 0), 'AssertionError: Torch not compiled with CUDA enabled',
      'DLREPL_CUDA=0 leaves it alone');
-says(scalar `DLREPL_FAKE_CUDA=nodriver $bin doctor 2>&1`, 'no NVIDIA driver (libcuda.so.1) was found',
-     'dlrepl doctor says why');
+says(scalar `DLREPL_FAKE_CUDA=nodriver $bin doctor 2>&1`,
+     'no NVIDIA driver (libcuda.so.1) was found', 'dlrepl doctor says why');
 says(run_lua('local ok, e = pcall(function() return torch.ones(1):cuda() end)
               dlrepl.simulate("t4") print(torch.ones(1):cuda())', DLREPL_FAKE_CUDA => 'nodriver'),
      "tensor([1.], device='cuda:0')", 'a simulated GPU can be had all the same');
