@@ -80,6 +80,19 @@ static void close_the_doors(void) {
   setrlimit(RLIMIT_CORE, &none);
 }
 
+/* doors(open): whether this process opens files and starts programs. Closed while earlier code runs
+ * here; to be opened again, hence the soft limits only. */
+static int l_doors(lua_State *L) {
+  static const int what[] = {RLIMIT_NOFILE, RLIMIT_NPROC};
+  for (size_t i = 0; i < sizeof what / sizeof *what; i++) {
+    struct rlimit r;
+    if (getrlimit(what[i], &r) != 0) continue;
+    r.rlim_cur = lua_toboolean(L, 1) ? r.rlim_max : 0;
+    setrlimit(what[i], &r);
+  }
+  return 0;
+}
+
 /* In the child: call the function at 1 and send the text that it returns. */
 static void serve_child(lua_State *L, int fd, char *page) {
   size_t n;
@@ -256,7 +269,7 @@ static int serve(lua_State *L) {
   static const luaL_Reg fn[] = {
       {"limit", l_limit}, {"start", l_start}, {"wait", l_wait}, {"drop", l_drop},
       {"read", l_read},   {"write", l_write}, {"line", l_line}, {"call", l_call},
-      {"globals", l_globals}, {"get", l_get}, {NULL, NULL}};
+      {"globals", l_globals}, {"get", l_get}, {"doors", l_doors}, {NULL, NULL}};
   lua_getglobal(L, "require");
   lua_pushliteral(L, "dlrepl.lesson.judge");
   lua_call(L, 1, 1);

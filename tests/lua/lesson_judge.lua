@@ -71,6 +71,9 @@ t.is(verdict("np.save('" .. out .. ".npy', np.array{1})"):match("^[^:]*"), "it r
      "a function of the library's that writes files writes none")
 t.ok(not io.open(out .. ".npy"), "... there is no file")
 
+local earlier = check(right, {replay = {"pcall(np.save, '" .. out .. ".npy', np.array{1})"}})
+t.ok(earlier.pass and not io.open(out .. ".npy"), "nor does code of earlier steps")
+
 -- ---- tampering --------------------------------------------------------------------------------
 local function patched(code) return verdict(right .. "\n" .. code) end
 t.is(patched("torch.allclose = function() return true end"), "patched", "a patched torch is seen")

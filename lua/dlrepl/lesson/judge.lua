@@ -32,13 +32,16 @@ end
 
 local function trusted(phase) judge.limit(SETUP.instructions, SETUP.bytes, phase) end
 
--- Code of earlier steps; one that fails is as if it had not been typed.
+-- Code of earlier steps; one that fails is as if it had not been typed. It runs in this process, and
+-- so with no way to files either.
 local function replay(list)
+  judge.doors(false)
   for _, code in ipairs(list) do
     limited("replay")
     judge.line(code, "=earlier")
   end
   judge.limit(0, 0)
+  judge.doors(true)
 end
 
 -- What every case would otherwise do for itself: libraries are loaded and their first code made.
