@@ -210,36 +210,6 @@ static int l_kind(lua_State *L) {
   return 2;
 }
 
-/* ---- bytes ----------------------------------------------------------------------------------- */
-/* The figures that programs read most; the others are in cudamem.c. 0 without a GPU. */
-static const dl_pool_stats *figures(lua_State *L, const char *fn) {
-  return dl_gpu ? dl_pool_figures(dl_gpu_pool(dl_check_gpu(L, 1, fn))) : NULL;
-}
-static int push_bytes(lua_State *L, int64_t n) {
-  lua_pushinteger(L, n);
-  return 1;
-}
-static int l_allocated(lua_State *L) {
-  const dl_pool_stats *s = figures(L, "memory_allocated");
-  return push_bytes(L, s ? s->allocated_bytes[DL_POOL_ALL].current : 0);
-}
-static int l_max_allocated(lua_State *L) {
-  const dl_pool_stats *s = figures(L, "max_memory_allocated");
-  return push_bytes(L, s ? s->allocated_bytes[DL_POOL_ALL].peak : 0);
-}
-static int l_reserved(lua_State *L) {
-  const dl_pool_stats *s = figures(L, "memory_reserved");
-  return push_bytes(L, s ? s->reserved_bytes[DL_POOL_ALL].current : 0);
-}
-static int l_max_reserved(lua_State *L) {
-  const dl_pool_stats *s = figures(L, "max_memory_reserved");
-  return push_bytes(L, s ? s->reserved_bytes[DL_POOL_ALL].peak : 0);
-}
-static int l_empty_cache(lua_State *L) {
-  for (int d = 0; d < dl_gpu_count(); d++) must(L, dl_pool_empty_cache(dl_gpu_pool(d)));
-  return 0;
-}
-
 /* ---- streams --------------------------------------------------------------------------------- */
 static streambox *push_stream(lua_State *L, int dev, dl_stream s, bool owned) {
   streambox *b = dl_new_object(L, &t_stream);
@@ -496,9 +466,7 @@ void dl_cuda_open(lua_State *L, int cuda, int torch, int methods, int dlrepl) {
       {"set_device", l_set_device}, {"synchronize", l_synchronize},
       {"get_device_name", l_get_device_name}, {"get_device_capability", l_get_device_capability},
       {"_properties", l_properties}, {"can_device_access_peer", l_can_access_peer},
-      {"memory_allocated", l_allocated}, {"max_memory_allocated", l_max_allocated},
-      {"memory_reserved", l_reserved}, {"max_memory_reserved", l_max_reserved},
-      {"empty_cache", l_empty_cache}, {"utilization", l_utilization}, {"_tf32", l_tf32},
+      {"utilization", l_utilization}, {"_tf32", l_tf32},
       {"_sync_debug", l_sync_debug}, {"_kind", l_kind}, {"Stream", l_stream}, {"Event", l_event},
       {"current_stream", l_current_stream}, {"default_stream", l_default_stream},
       {"set_stream", l_set_stream}, {NULL, NULL}};
