@@ -145,7 +145,11 @@ void dl_gpu_look(void) {
   if (dl_gpu || looked || !dl_gpu_find) return;
   looked = true;
   const dl_driver *d = dl_gpu_find();
-  if (d && dl_gpu_open(d, DL_CUDA) != DL_OK) dl_err_clear();
+  if (!d || dl_gpu_open(d, DL_CUDA) == DL_OK) return;
+  static char why[300]; /* such as an option of the allocator that does not exist */
+  snprintf(why, sizeof why, "the GPU was not opened: %.270s", dl_err.message);
+  dl_gpu_absent = why;
+  dl_err_clear();
 }
 
 int dl_gpu_count(void) {

@@ -32,8 +32,8 @@ end
 
 local function trusted(phase) judge.limit(SETUP.instructions, SETUP.bytes, phase) end
 
--- Code of earlier steps; one that fails is as if it had not been typed. It runs in this process, and
--- so with no way to files either.
+-- Code of earlier steps; one that fails is as if it had not been typed. It runs in this process,
+-- and so with no way to files either.
 local function replay(list)
   judge.doors(false)
   for _, code in ipairs(list) do
