@@ -93,11 +93,16 @@ local function profile(t)
     if out[key] ~= nil and type(out[key]) ~= "string" then
       wrong("%s of a card is a string, not %s", key, type(out[key]))
     end
+    if out[key] and not out[key]:find("^[^%c\x7f]+$") then
+      bad("%s of a card is a line of text without control characters", key)
+    end
   end
-  local names = {}
-  for name in pairs(t.fields or {}) do names[#names + 1] = tostring(name) end
+  local names, fields = {}, t.fields
+  if fields == nil or fields == core.None then fields = {} end
+  if type(fields) ~= "table" then wrong("fields of a card are a table, not %s", type(fields)) end
+  for name in pairs(fields) do names[#names + 1] = tostring(name) end
   table.sort(names)
-  for i, name in ipairs(names) do out.figures[i] = figure(name, t.fields[name]) end
+  for i, name in ipairs(names) do out.figures[i] = figure(name, fields[name]) end
   return out
 end
 
@@ -217,7 +222,7 @@ function M.word(text)
   if not card then
     bad("a GPU is named as in sim:t4 or sim:a100-80x2, not '%s'", text)
   end
-  M.open {card = card, count = math.tointeger(tonumber(count or 1))}
+  M.open {card = card, count = tonumber(count or 1)}
 end
 
 return M

@@ -53,8 +53,14 @@ static bool counts(const dl_tensor *t) { return t->requires_grad; }
 static dl_status jacobian(const dl_tensor *in, const dl_tensor *out, dl_tensor **j) {
   int64_t size[2] = {in->numel, out->numel};
   DL_TRY(dl_tensor_new(DL_DEV_CPU, DL_F64, 2, size, j));
-  if ((*j)->numel) memset((*j)->data, 0, (size_t)(*j)->numel * sizeof(double));
-  return DL_OK;
+  dl_status st = DL_OK;          /* row by row: a large one takes seconds and can be interrupted */
+  for (int64_t row = 0; row < size[0] && size[1] && st == DL_OK; row++) {
+    memset((*j)->data + (size_t)(row * size[1]) * sizeof(double), 0,
+           (size_t)size[1] * sizeof(double));
+    st = dl_poll();
+  }
+  if (st != DL_OK) dl_tensor_drop(j);
+  return st;
 }
 
 static double *cell(dl_tensor *j, int64_t row, int64_t col) {

@@ -63,6 +63,19 @@ tap.raises(function() dlrepl.simulate {memory = "1 MiB", force = true} end,
   "ValueError: a simulated card has at least 8 MiB…", "too small a card is refused")
 tap.is(alive:sum():item(), 3.0, "and what was simulated before goes on")
 
+for _, case in ipairs {{{base = "t4", fields = 5},
+                        "TypeError: fields of a card are a table, not number"},
+                       {{base = "t4", title = "\27[2J"}, "ValueError: title of a card is a line of "
+                        .. "text without control characters"},
+                       {{base = "t4", name = ""}, "ValueError: name of a card is a line of text "
+                        .. "without control characters"}} do
+  tap.raises(function() dlrepl.simulate {card = case[1], force = true} end, case[2],
+    "refused: " .. case[2])
+end
+tap.raises(function() require("dlrepl.sim").word("sim:t4x99999999999999999999") end,
+  "ValueError: 1 to 16 GPUs can be simulated, not 1e+20", "a word with too many GPUs is refused")
+tap.is(alive:sum():item(), 3.0, "and still what was simulated before goes on")
+
 -- ---- values of a tensor that is gone ----------------------------------------------------------
 local two = torch.tensor(2, on)
 dlrepl.simulate {card = "t4", force = true}
