@@ -161,7 +161,7 @@ TEST_SETS += test-clang test-fuzz test-asan test-cuda test-lessons \
 test-style:
 	$(PROVE) tests/style.t
 
--include $(TEST_BIN:=.d) $(FIBER_O:.o=.d) $(TEST_CUDA:=.d)
+-include $(TEST_BIN:=.d) $(FIBER_O:.o=.d) $(FAKE_O:.o=.d) $(TEST_CUDA:=.d)
 -include $(BUILD)/tests/c/tap.d $(BUILD)/tests/c/recipe.d
 
 .PHONY: test-c test-c-build test-lua test-style test-jupyter test-lessons test-clang test-fuzz \

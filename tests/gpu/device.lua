@@ -20,14 +20,15 @@ end
 
 -- The networks that peer.py trains too.
 function M.mlp()
-  return nn.Sequential(nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(),
-                       nn.Linear(1024, 10))
+  local n = M.small and 32 or 1024
+  return nn.Sequential(nn.Linear(784, n), nn.ReLU(), nn.Linear(n, n), nn.ReLU(), nn.Linear(n, 10))
 end
 function M.cnn()
+  local n = M.small and 2 or 32
   return nn.Sequential(
-    nn.Conv2d(1, 32, 3, {padding = 1}), nn.ReLU(), nn.MaxPool2d(2),
-    nn.Conv2d(32, 64, 3, {padding = 1}), nn.ReLU(), nn.MaxPool2d(2),
-    nn.Flatten(), nn.Linear(64 * 49, 10))
+    nn.Conv2d(1, n, 3, {padding = 1}), nn.ReLU(), nn.MaxPool2d(2),
+    nn.Conv2d(n, 2 * n, 3, {padding = 1}), nn.ReLU(), nn.MaxPool2d(2),
+    nn.Flatten(), nn.Linear(2 * n * 49, 10))
 end
 
 return M

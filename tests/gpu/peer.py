@@ -94,11 +94,11 @@ def training(name, model, shape):
     report(name, "ms", 0, step)
 
 
-batch = 8 if small else 256
+batch, wide, n = (8, 32, 2) if small else (256, 1024, 32)
 training("training step, MLP",
-         nn.Sequential(nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(),
-                       nn.Linear(1024, 10)), (batch, 784))
+         nn.Sequential(nn.Linear(784, wide), nn.ReLU(), nn.Linear(wide, wide), nn.ReLU(),
+                       nn.Linear(wide, 10)), (batch, 784))
 training("training step, CNN",
-         nn.Sequential(nn.Conv2d(1, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-                       nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-                       nn.Flatten(), nn.Linear(64 * 49, 10)), (batch, 1, 28, 28))
+         nn.Sequential(nn.Conv2d(1, n, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+                       nn.Conv2d(n, 2 * n, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+                       nn.Flatten(), nn.Linear(2 * n * 49, 10)), (batch, 1, 28, 28))
