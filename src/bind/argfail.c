@@ -250,10 +250,16 @@ static void note_params(dl_args *a, const dl_schema *s, bool out_ok) {
   dl_note("parameters: %s", *buf ? buf : "none");
 }
 
+/* As in x.add_(y), where y is taken for the tensor. */
+static bool called_with_dot(lua_State *L) {
+  lua_Debug ar;
+  return lua_getstack(L, 0, &ar) && lua_getinfo(L, "n", &ar) && !strcmp(ar.namewhat, "field");
+}
+
 /* A dot where a colon belongs, or the other way round? */
 static void note_slip(dl_args *a) {
   lua_State *L = a->L;
-  if (a->method && !dl_get_tensor(L, a->first)) {
+  if (a->method && (!dl_get_tensor(L, a->first) || called_with_dot(L))) {
     dl_note("a method is called with a colon: x:%s(…)", a->name);
   } else if (!a->method && a->n > 0 && lua_istable(L, a->first)) {
     lua_getfield(L, a->first, "__dl_module");

@@ -327,7 +327,7 @@ static int l_call(lua_State *L) {
   dl_box *row = dl_object(L, 3, &dl_t_tensor);
   if (!x || !lua_isnil(L, 2) || lua_gettop(L) != 3 || (!row && !lua_isnil(L, 3))) {
     dl_fail(DL_TypeError, DL_E_ARGUMENT, "'Tensor' object is not callable");
-    dl_note("a method is called with a colon: x:sum()");
+    dl_note("a property takes no brackets: x.T; a method is called with a colon: x:sum()");
     return dl_raise(L, DL_E_ARGUMENT);
   }
   return next_row(L, x, row ? row->row + 1 : 0);

@@ -46,6 +46,13 @@ my @habits = (
     ['print("%.3f" % 3.5)', 'string.format("%.3f", n)'],
     ['y = "loss: " + torch.ones(1)', 'texts are joined with ..'],
     ['torch.utils.checkpoint(print, 1)', 'torch.utils.checkpoint.checkpoint(f, x'],
+    ['for i in x: print(i)', 'for i in x do print(i) end'],
+    ['while x: break', 'while x do break end'],
+    ['!ls -l', 'os.execute("ls -l")'],
+    ['tqdm({})', 'dlrepl.progress(loader)'],
+    ['np.random.randn(3)', 'torch.randn'],
+    ['torch.ones(2, 2):T()', 'a property takes no brackets'],
+    ['a = torch.ones(2) a.add_(a)', 'a method is called with a colon: x:add_(…)'],
     ['optim.adam({})', "did you mean 'Adam'?"],
     ['torch.zeros(2, {device="meta"})', 'compute=false'],
     ['x = a if b else c', 'x = b and a or c'],
@@ -110,6 +117,7 @@ my @fine = ($tensor . 'if x:any():item() then end', 's = "a" if s:find("a") then
     $tensor . 'if x:sum():item() > 1 or x:max():item() > 1 then end');
 is(said($_), '', "`$_` is left alone") for @fine;
 
+unlike(said('torch.ones(2):add()'), qr/colon/, 'a colon that is there is not asked for');
 unlike(said('torch.qzve'), qr/did you mean/, 'of four letters, two may not differ');
 is(() = said('exit()') =~ /Ctrl-D/g, 1, 'what leaves is said once');
 
