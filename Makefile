@@ -146,7 +146,7 @@ cuda:
 	@$(MAKE) --no-print-directory $(BUILD)/dl_cuda.so
 
 $(BUILD)/dl_cuda.so: $(CUDA_O)
-	$(NVCC) -shared -cudart static -o $@ $(CUDA_O) -Xcompiler -fPIC,-static-libstdc++,-static-libgcc
+	$(NVCC) -shared -cudart static -o $@ $(CUDA_O) -Xcompiler -fPIC,-static-libstdc++,-static-libgcc -Xlinker --exclude-libs=ALL,--gc-sections
 $(BUILD)/cuda/archs: FORCE
 	@mkdir -p $(@D)
 	@echo '$(ARCHS)' | cmp -s - $@ || echo '$(ARCHS)' >$@
