@@ -67,6 +67,13 @@ static int describe(lua_State *l) {
   return 1;
 }
 
+/* Where an error would end the process, a machine that is full to the cap gives a few bytes more. */
+static int64_t uncap(void) {
+  int64_t cap = dl_mem.cap_bytes;
+  dl_mem.cap_bytes = INT64_MAX;
+  return cap;
+}
+
 /* The word of the error value on top; none of its metamethods runs. */
 static void note_kind(dl_outcome *o, int status) {
   if (status == LUA_ERRSYNTAX) strcpy(o->kind, "syntax");
@@ -81,6 +88,7 @@ static void note_kind(dl_outcome *o, int status) {
 static void fail(dl_outcome *o, int status, bool interrupted) {
   o->how = interrupted ? DL_ENDED_INTERRUPT : DL_ENDED_ERROR;
   o->error = o->trace = "";
+  int64_t cap = uncap();
   note_kind(o, status);
   if (interrupted) {
     lua_pop(L, 1);
@@ -88,7 +96,10 @@ static void fail(dl_outcome *o, int status, bool interrupted) {
   } else {
     lua_pushcfunction(L, describe);
     lua_insert(L, -2);
-    if (lua_pcall(L, 1, 1, 0) != LUA_OK) {
+    dl_mem.cap_bytes = cap;
+    int described = lua_pcall(L, 1, 1, 0);
+    cap = uncap();
+    if (described != LUA_OK) {
       lua_pop(L, 1);
       lua_pushliteral(L, "an error whose text could not be made");
     }
@@ -101,13 +112,16 @@ static void fail(dl_outcome *o, int status, bool interrupted) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &error_key); /* anchors the text */
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &trace_key) == LUA_TSTRING) o->trace = lua_tostring(L, -1);
   lua_pop(L, 1);
+  dl_mem.cap_bytes = cap;
 }
 
 static void begin(dl_outcome *o) {
   memset(o, 0, sizeof *o);
   o->error = o->trace = "";
+  int64_t cap = uncap();
   lua_pushliteral(L, "");
   lua_rawsetp(L, LUA_REGISTRYINDEX, &trace_key);
+  dl_mem.cap_bytes = cap;
 }
 
 /* Call the function under n arguments on top of the stack; leave its results, none on failure. */

@@ -69,4 +69,8 @@ has_text($r->{err}, qr/RuntimeError: .*DefaultCPUAllocator/, 'too large a tensor
 has_text($r->{err}, 'inside', 'an error in a coroutine arrives');
 has_text($r->{err}, "'__tostring' must return a string", 'a bad __tostring is an error');
 
+$r = repl("dlrepl.debug.host_cap(1)\nt = {}; for i = 1, 1e6 do t[i] = {} end\nerror('two')\n");
+is($r->{status}, 0, 'a session whose memory is full to the cap ends by itself');
+has_text($r->{err}, 'MemoryError: Lua is out of memory', '... and says what is the matter');
+
 done_testing();
