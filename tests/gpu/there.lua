@@ -1,4 +1,4 @@
--- there.lua -- says whether there is a GPU, and if not why: "yes", or "no" and the reason
-if torch.cuda.is_available() and not dlrepl.is_simulated() then return print("yes") end
-local why = dlrepl._facts().cuda
-print("no " .. (why or "torch.cuda.is_available() is false"))
+-- there.lua -- says whether there is a GPU: "yes" and the plugin's file, or "no" and the reason
+local found = torch.cuda.is_available() and not dlrepl.is_simulated()
+local facts = dlrepl._facts()
+print(found and "yes " .. facts.cuda_file or "no " .. facts.cuda)
