@@ -67,7 +67,7 @@ y = torch.randint(0, 4, {64}):to("cuda")
 F.cross_entropy(model(x), y):backward()]],
      say = T"Look at the line \"alive on GPU 0\": it says what holds the memory now."},
 
-    {id = "what", kind = "quiz", type = "one", ask = T"What holds most of it?",
+    {id = "what", kind = "quiz", type = "one", ask = T"What of it grows with the batch?",
      options = {T"the parameters", T"what the batch made on its way through the model",
                 T"the cache of the allocator"}, correct = 2,
      why = {T"They take 2 MiB here, whatever the batch.",

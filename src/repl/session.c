@@ -67,7 +67,7 @@ static int describe(lua_State *l) {
   return 1;
 }
 
-/* Where an error would end the process, a machine that is full to the cap gives a few bytes more. */
+/* Where an error would end the process, memory that is full to the cap gives a few bytes more. */
 static int64_t uncap(void) {
   int64_t cap = dl_mem.cap_bytes;
   dl_mem.cap_bytes = INT64_MAX;
