@@ -85,9 +85,14 @@ static void push_operand(lua_State *L, const char *param, const dl_tensor *t, ch
 }
 
 /* Operands on two devices: the one that stayed on the CPU goes to the GPU that another is on. */
-typedef struct mover { dl_device to; char name[128]; bool named, gpu, module; } mover;
+typedef struct mover {
+  dl_device to;
+  char name[128];                /* what the user calls it */
+  const char *param;             /* what the op calls it, where the user has no name for it */
+  bool named, gpu, module;
+} mover;
 
-static void see(mover *m, const dl_tensor *t, const char *name) {
+static void see(mover *m, const dl_tensor *t, const char *name, const char *param) {
   if (dl_is_gpu(t->dev)) {
     m->to = t->dev;
     m->gpu = true;
@@ -96,6 +101,8 @@ static void see(mover *m, const dl_tensor *t, const char *name) {
     m->named = true;
     m->module = t->is_param && strpbrk(m->name, ".[");
     if (m->module) *strpbrk(m->name, ".[") = 0;   /* not a weight moves but its model */
+  } else if (!m->param) {
+    m->param = param;
   }
 }
 
@@ -112,7 +119,7 @@ static void set_operands(lua_State *L, const dl_schema *s, const dl_arg *arg, mo
       if (!t) continue;
       push_operand(L, s->p[k].name, t, name, sizeof name);
       lua_rawseti(L, -2, ++n);
-      see(m, t, name);
+      see(m, t, name, s->p[k].name);
     }
   }
   lua_setfield(L, -2, "operands");
@@ -121,14 +128,14 @@ static void set_operands(lua_State *L, const dl_schema *s, const dl_arg *arg, mo
 /* In place of "move one of them": the very line. */
 static void set_move(lua_State *L, const mover *m) {
   char dev[24];
-  if (!m->gpu || !m->named || lua_getfield(L, -1, "notes") != LUA_TTABLE) {
-    if (m->gpu && m->named) lua_pop(L, 1);
-    return;
+  if (!m->gpu || (!m->named && !m->param)) return;
+  if (lua_getfield(L, -1, "notes") == LUA_TTABLE) {
+    dl_device_str(m->to, dev);
+    if (!m->named) lua_pushfstring(L, "move `%s` first, with :to(\"%s\")", m->param, dev);
+    else if (m->module) lua_pushfstring(L, "move the model first: %s:to(\"%s\")", m->name, dev);
+    else lua_pushfstring(L, "move it first: %s = %s:to(\"%s\")", m->name, m->name, dev);
+    lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2));
   }
-  dl_device_str(m->to, dev);
-  if (m->module) lua_pushfstring(L, "move the model first: %s:to(\"%s\")", m->name, dev);
-  else lua_pushfstring(L, "move it first: %s = %s:to(\"%s\")", m->name, m->name, dev);
-  lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2));
   lua_pop(L, 1);
 }
 

@@ -132,6 +132,9 @@ fails(function() return nn.Embedding(5, 2):cuda()(torch.tensor({1})) end, "Runti
 fails(function() return F.cross_entropy(g, torch.tensor({0, 1})) end, "RuntimeError", got
       .. "target is on cpu, different from other tensors on cuda:0 (when checking argument in "
       .. "method wrapper_CUDA_nll_loss_forward)", "cross_entropy names target")
+e = fails(function() return F.cross_entropy(g, torch.tensor({0, 1})) end, "RuntimeError", got,
+          "an operand without a name")
+t.is(e.notes[#e.notes], "move `target` first, with :to(\"cuda:0\")", "is called as the op calls it")
 local conv = nn.Conv2d(1, 1, 2)
 fails(function() return conv(torch.ones(1, 1, 3, 3):cuda()) end, "RuntimeError",
       "Input type (torch.cuda.FloatTensor) and weight type (torch.FloatTensor) should be the same",
