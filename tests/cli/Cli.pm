@@ -172,6 +172,23 @@ sub wait_for {
     return $took;
 }
 
+# Ctrl-D and the exit status. A terminal drops what is typed while a line is being computed, so that
+# it is asked again; what is still there at the end is killed.
+sub leave {
+    my ($t) = @_;
+    for my $try (1 .. 4) {
+        $t->send("\x04");
+        my $end = time + 3;
+        while (time < $end) {
+            if (waitpid $t->{pid}, POSIX::WNOHANG()) {
+                return $? & 127 ? 'signal ' . ($? & 127) : $? >> 8;
+            }
+            sysread $t->{fd}, my $rest, 65536 if $t->{select}->can_read(0.02);
+        }
+    }
+    return $t->finish(1);
+}
+
 # Exit status, after at most `seconds`; undef if it is still there (it is then killed).
 sub finish {
     my ($t, $seconds) = @_;

@@ -39,8 +39,7 @@ for my $id (qw(L10 L22 L26)) {
     }
     ok(defined $t->wait_for(qr/\[DONE\] \Q$id\E, .*: (\d+) of \1\s+steps\s+answered\./, 20),
         "$id: it comes to its end");
-    $t->send("\x04");
-    is($t->finish(10), 0, "$id: and the prompt is left");
+    is($t->leave, 0, "$id: and the prompt is left");
 }
 
 done_testing();

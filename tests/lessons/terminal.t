@@ -42,8 +42,7 @@ $t->send("\x03");
 ok(defined $t->wait_for(qr/No longer watching/), 'Ctrl-C ends the watching');
 $t->send(":answer b\r6 * 7\r");
 ok(defined $t->wait_for(qr/this step wants code.*42/s), 'and the session goes on');
-$t->send("\x04");
-is($t->finish(10), 0, 'Ctrl-D leaves');
+is($t->leave, 0, 'Ctrl-D leaves');
 
 # ---- colours ---------------------------------------------------------------------------------
 delete $ENV{NO_COLOR};
