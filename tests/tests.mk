@@ -80,7 +80,7 @@ test-asan:
 	$(ASAN_ENV) $(PROVE) --exec '' $(ASAN_C:$(BUILD)/%=build-asan/%)
 	$(ASAN_ENV) $(PROVE) --exec '' build-asan/tests/fuzz/wire :: $(CALLS) 2
 	$(ASAN_ENV) LUA_PATH='$(TEST_PATH)' $(PROVE) --exec build-asan/dlrepl \
-	  $(if $(FULL),$(filter-out %fashion_mlp.lua,$(TEST_LUA)),$(COLLECTED))
+	  $(if $(FULL),$(filter-out %fashion_mlp.lua %fashion_amp.lua,$(TEST_LUA)),$(COLLECTED))
 	$(ASAN_ENV) $(PROVE) --exec build-asan/dlrepl tests/fuzz/calls.lua :: \
 	  $(if $(FULL),100000,3000) 2
 	$(ASAN_ENV) $(PROVE) --exec build-asan/dlrepl tests/fuzz/calls.lua :: \
