@@ -140,11 +140,26 @@ dl_status dl_rule_nll_loss2d(dl_call *c) {
   return nll_out(c);
 }
 
+/* The kernel walks target and weight by input_size: (C), (N,C) or (N,C,H,W). */
+static bool nll_sizes_agree(const dl_call *c) {
+  const dl_arg *size = &c->arg[4];
+  const dl_tensor *grad = c->in[0], *target = c->in[1], *weight = c->in[2], *total = c->in[3];
+  int64_t numel;
+  if (size->n < 1 || dl_numel(size->n, size->is, &numel) != DL_OK) return false;
+  int64_t classes = size->is[size->n == 1 ? 0 : 1];
+  int64_t rows = classes ? numel / classes : 0;
+  return target->numel == rows && (grad->numel == 1 || grad->numel == rows) &&
+         (!weight || weight->numel == classes) && total->numel == 1;
+}
+
 dl_status dl_rule_nll_loss_bwd(dl_call *c) {
   dl_dtype d = (dl_dtype)c->in[0]->dtype;
   if (!dl_dtype_is_float(d))
     return dl_fail(DL_NotImplementedError, DL_E_DTYPE,
                    "\"nll_loss_backward_out_frame\" not implemented for '%s'", dl_dtypes[d].scalar);
+  if (!nll_sizes_agree(c))
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE,
+                   "nll_loss_backward: target, weight and grad do not fit input_size");
   dl_call_out(c, 0, d, c->arg[4].n, c->arg[4].is);
   c->compute = dl_compute_for(d);
   return DL_OK;

@@ -120,4 +120,9 @@ t.raises(function() F.conv2d(image, kernel, {dilation = 2 ^ 62}) end, wide, "a d
 t.is(tostring(torch.ones(3):unfold(0, 1, math.maxinteger)), "tensor([[1.]])",
   "a window of unfold far beyond the end prints")
 
+t.raises(function()
+  dlrepl.ops.nll_loss_backward(torch.ones({}), torch.zeros(2, {dtype = torch.int64}), nil,
+                               torch.ones({}), {4000, 3}, "mean", -100)
+end, "RuntimeError: nll_loss_backward: target, weight and grad do not fit input_size",
+  "a gradient's sizes are checked before its kernel runs")
 t.done()
