@@ -56,8 +56,11 @@ for my $case (['unsigned dl_cuda_plugin[8] = {9999};', 'another version of the i
     open my $f, '>', "$dir/o.c" or die $!;
     print $f $c;
     close $f;
-    next if system("cc -shared -fPIC -o $dir/o.so $dir/o.c") != 0;
-    says(run_lua($touch, DLREPL_CUDA_PLUGIN => "$dir/o.so"), $why, "a plugin is refused: $why");
+  SKIP: {
+        skip "no cc here to make a plugin of another build", 1
+            if system("cc -shared -fPIC -o $dir/o.so $dir/o.c") != 0;
+        says(run_lua($touch, DLREPL_CUDA_PLUGIN => "$dir/o.so"), $why, "a plugin is refused: $why");
+    }
 }
 says(run_lua($touch, DLREPL_CUDA => 0), 'AssertionError: Torch not compiled with CUDA enabled',
      'DLREPL_CUDA=0 leaves it alone');

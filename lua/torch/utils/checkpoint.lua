@@ -2,9 +2,9 @@
 --
 --     y = torch.utils.checkpoint.checkpoint(block, x, {use_reentrant=false})
 --
--- use_reentrant=false: saved-tensor hooks put a placeholder in the graph for each saved tensor. The
--- first that backward asks for runs the function again; its own saves fill the placeholders, and it
--- is stopped once all are filled.
+-- use_reentrant=false: saved-tensor hooks put an empty cell in the graph for each saved tensor. The
+-- first that backward asks for runs the function again; its own saves fill the cells, and it is
+-- stopped once all are filled.
 -- use_reentrant=true: an autograd.Function runs it without a graph, and in backward with one.
 --
 -- INVARIANT  Random numbers and autocast are the forward's while a function runs again, and
