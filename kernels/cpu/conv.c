@@ -1,8 +1,9 @@
 /* conv.c -- kernels of convolution: forward, gradient of the input, gradient of the weight
  *
- * Large float32 ones go to oneDNN. Own code: the windows of one sample become the columns of a
- * matrix ("im2col"), and the product with the weights does the rest. A 1-d convolution is a 2-d
- * one of height 1.
+ * Large float32 ones go to oneDNN, and bfloat16 ones where the CPU multiplies it; elsewhere these
+ * are computed on float32 copies and rounded once. Own code: the windows of one sample become the
+ * columns of a matrix ("im2col"), and the product with the weights does the rest. A 1-d convolution
+ * is a 2-d one of height 1.
  *
  * Shapes: input (n, ic, ih, iw), weight (oc, ic/groups, kh, kw), output (n, oc, oh, ow).
  * MUST NOT know tensors. */
@@ -104,6 +105,7 @@ typedef struct work {
   dl_dtype t;
   char *x, *w, *y;       /* input, weight, output (or their gradients) */
   void *column;
+  int64_t nout;          /* elements of what is written */
   int64_t rows, cols;    /* of the column matrix */
   int64_t in, out;       /* channels a group */
 } work;
@@ -161,13 +163,11 @@ static dl_status own(work *k) {
   return st;
 }
 
-static bool worth_onednn(const work *k) {
-  const dl_conv *s = &k->s;
-  return k->t == DL_F32 &&
-         s->n * s->oc * s->oh * s->ow * (s->ic / s->groups) * s->kh * s->kw >= ONEDNN_WORK;
+/* ---- a whole convolution ------------------------------------------------------------------- */
+static int64_t multiply_adds(const dl_conv *s) {
+  return s->n * s->oc * s->oh * s->ow * (s->ic / s->groups) * s->kh * s->kw;
 }
 
-/* ---- the three kernels --------------------------------------------------------------------- */
 typedef struct bias_add { const char *bias; char *y; int64_t channels, area; dl_dtype t; } bias_add;
 
 #define ADD_BIAS(R)                                                                          \
@@ -183,47 +183,103 @@ static void bias_run(void *ctx, int64_t lo, int64_t hi) {
   else { ADD_BIAS(int64_t) }
 }
 
-static bool is_empty(const dl_view *out, dl_dtype t, int64_t reduced) {
-  if (reduced == 0 && out->numel) memset(out->data, 0, (size_t)out->numel * dl_dtype_size(t));
-  return reduced == 0 || out->numel == 0;
+/* Of one dtype with arithmetic of its own; bias NULL: none. */
+static dl_status run(work *k, const char *bias) {
+  int64_t n = multiply_adds(&k->s);
+  if (n >= ONEDNN_WORK && k->t == DL_F32 &&
+      dl_onednn_conv(k->kind, k->t, &k->s, k->x, k->w, k->y, (float *)bias))
+    return dl_poll();
+  if (n) DL_TRY(own(k));
+  else memset(k->kind == DL_CONV_FWD ? k->y : k->kind == DL_CONV_BWD_DATA ? k->x : k->w, 0,
+              (size_t)k->nout * dl_dtype_size(k->t)); /* sums of nothing */
+  if (!bias) return DL_OK;
+  bias_add j = {bias, k->y, k->s.oc, k->s.oh * k->s.ow, k->t};
+  return dl_parallel(k->s.n * k->s.oc, 65536 / (j.area + 1) + 1, bias_run, &j);
 }
 
+/* ---- bfloat16 ------------------------------------------------------------------------------ */
+/* A float32 copy of a dense view, or room for one, at *room, which moves on. */
+static char *widened(const dl_view *v, bool copy, char **room) {
+  dl_view wide = *v;
+  wide.data = *room;
+  wide.dtype = DL_F32;
+  if (copy) dl_copy_view(&wide, v);
+  *room += (size_t)v->numel * sizeof(float);
+  return wide.data;
+}
+
+static void narrowed(const dl_view *out, char *from) {
+  dl_view wide = *out;
+  wide.data = from;
+  wide.dtype = DL_F32;
+  dl_copy_view(out, &wide);
+}
+
+/* On float32 copies; v: input, weight, output. */
+static dl_status run_wide(work k, const dl_view *const v[3], const dl_view *bias) {
+  int out = k.kind == DL_CONV_FWD ? 2 : k.kind == DL_CONV_BWD_DATA ? 0 : 1;
+  size_t nbytes = (size_t)(v[0]->numel + v[1]->numel + v[2]->numel + (bias ? bias->numel : 0)) *
+                  sizeof(float);
+  void *mem;
+  DL_TRY(dl_scratch(nbytes, &mem));
+  char *room = mem, *copy[3];
+  for (int i = 0; i < 3; i++) copy[i] = widened(v[i], i != out, &room);
+  k.t = DL_F32;
+  k.x = copy[0], k.w = copy[1], k.y = copy[2];
+  dl_status st = run(&k, bias ? widened(bias, true, &room) : NULL);
+  if (st == DL_OK) narrowed(v[out], copy[out]);
+  dl_scratch_free(mem, nbytes);
+  return st;
+}
+
+/* By the library's own bfloat16, which has the bias and the weight's gradient in float32. *done
+ * false: nothing was. */
+static dl_status run_bf16(work k, const dl_view *const v[3], const dl_view *bias, bool *done) {
+  const dl_view *wide = k.kind == DL_CONV_BWD_WEIGHTS ? v[1] : bias;
+  size_t nbytes = wide ? (size_t)wide->numel * sizeof(float) : 0;
+  void *mem = NULL;
+  *done = false;
+  if (multiply_adds(&k.s) < ONEDNN_WORK || !dl_onednn_has_bf16()) return DL_OK;
+  if (wide && dl_scratch(nbytes, &mem) != DL_OK) return dl_err_clear(), DL_OK;
+  char *room = mem, *f32 = wide ? widened(wide, wide == bias, &room) : NULL;
+  if (wide == v[1]) k.w = f32;
+  *done = dl_onednn_conv(k.kind, k.t, &k.s, k.x, k.w, k.y, wide == v[1] ? NULL : (float *)f32);
+  dl_status st = *done ? dl_poll() : DL_OK;
+  if (*done && st == DL_OK && wide == v[1]) narrowed(v[1], f32);
+  if (wide) dl_scratch_free(mem, nbytes);
+  return st;
+}
+
+/* Input, weight, output, or their gradients; bias NULL: none */
+static dl_status convolve(dl_conv_kind kind, const dl_conv *s, const dl_view *x, const dl_view *w,
+                          const dl_view *y, const dl_view *bias) {
+  const dl_view *v[3] = {x, w, y};
+  const dl_view *out = kind == DL_CONV_FWD ? y : kind == DL_CONV_BWD_DATA ? x : w;
+  work k = {*s, kind, (dl_dtype)out->dtype, x->data, w->data, y->data, .nout = out->numel};
+  if (out->numel == 0) return DL_OK;
+  if (k.t != DL_BF16) return run(&k, bias ? bias->data : NULL);
+  bool done;
+  dl_status st = run_bf16(k, v, bias, &done);
+  return done || st != DL_OK ? st : run_wide(k, v, bias);
+}
+
+/* ---- the three kernels --------------------------------------------------------------------- */
 DL_KERNEL(convolution) {
   const dl_view *x = &c->in[0], *w = &c->in[1], *b = &c->in[2], *y = &c->out[0];
-  work k = {conv_of(c, 3, x->size, w->size, y->size, x->ndim), DL_CONV_FWD, (dl_dtype)y->dtype,
-            x->data, w->data, y->data};
-  bool bias = b->dtype != DL_NODTYPE;
-  if (y->numel == 0) return DL_OK;
-  if (!is_empty(y, k.t, x->numel * w->numel)) {
-    if (worth_onednn(&k) && dl_onednn_conv(k.kind, &k.s, (float *)k.x, (float *)k.w, (float *)k.y,
-                                           bias ? (float *)b->data : NULL)) return dl_poll();
-    DL_TRY(own(&k));
-  }
-  if (!bias) return DL_OK;
-  bias_add j = {b->data, y->data, k.s.oc, k.s.oh * k.s.ow, k.t};
-  return dl_parallel(k.s.n * k.s.oc, 65536 / (j.area + 1) + 1, bias_run, &j);
+  dl_conv s = conv_of(c, 3, x->size, w->size, y->size, x->ndim);
+  return convolve(DL_CONV_FWD, &s, x, w, y, b->dtype == DL_NODTYPE ? NULL : b);
 }
 
 /* arg: grad, weight, input_size, stride, padding, dilation, groups */
 DL_KERNEL(conv_grad_input) {
   const dl_view *g = &c->in[0], *w = &c->in[1], *out = &c->out[0];
   dl_conv s = conv_of(c, 3, out->size, w->size, g->size, g->ndim);
-  work k = {s, DL_CONV_BWD_DATA, (dl_dtype)out->dtype, out->data, w->data, g->data};
-  if (is_empty(out, k.t, g->numel * w->numel)) return DL_OK;
-  if (worth_onednn(&k) &&
-      dl_onednn_conv(k.kind, &k.s, (float *)k.x, (float *)k.w, (float *)k.y, NULL))
-    return dl_poll();
-  return own(&k);
+  return convolve(DL_CONV_BWD_DATA, &s, out, w, g, NULL);
 }
 
 /* arg: grad, input, weight_size, stride, padding, dilation, groups */
 DL_KERNEL(conv_grad_weight) {
   const dl_view *g = &c->in[0], *x = &c->in[1], *out = &c->out[0];
   dl_conv s = conv_of(c, 3, x->size, out->size, g->size, g->ndim);
-  work k = {s, DL_CONV_BWD_WEIGHTS, (dl_dtype)out->dtype, x->data, out->data, g->data};
-  if (is_empty(out, k.t, g->numel * x->numel)) return DL_OK;
-  if (worth_onednn(&k) &&
-      dl_onednn_conv(k.kind, &k.s, (float *)k.x, (float *)k.w, (float *)k.y, NULL))
-    return dl_poll();
-  return own(&k);
+  return convolve(DL_CONV_BWD_WEIGHTS, &s, x, out, g, NULL);
 }

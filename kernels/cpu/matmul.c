@@ -58,40 +58,40 @@ static void round_once(void *ctx, int64_t lo, int64_t hi) {
   }
 }
 
-/* false: nothing was done. */
-static bool product_bf16(const mats *x, const mats *y, const dl_view *out, double alpha,
-                         double beta) {
+/* *done false: nothing was. */
+static dl_status product_bf16(const mats *x, const mats *y, const dl_view *out, double alpha,
+                              double beta, bool *done) {
   int64_t batch = x->size[0], m = x->size[1], k = x->size[2], n = y->size[2];
   bool both = x->v->dtype == DL_BF16 && y->v->dtype == DL_BF16 && out->dtype == DL_BF16;
-  if (!both || m * n * k < DL_ONEDNN_MIN_WORK) return false;
+  *done = false;
+  if (!both || m * n * k < DL_ONEDNN_MIN_WORK || !dl_onednn_has_bf16()) return DL_OK;
   int64_t sa[3] = {x->stride[0], x->stride[1], x->stride[2]};
   int64_t sb[3] = {y->stride[0], y->stride[1], y->stride[2]}, sc[3] = {m * n, n, 1};
   if (batch == 1) sa[0] = m * k, sb[0] = k * n; /* a batch of one has no stride to speak of */
   size_t nbytes = (size_t)out->numel * sizeof(float);
   void *sums;
-  if (!dl_onednn_has_bf16()) return false;
-  if (dl_scratch(nbytes, &sums) != DL_OK) {
-    dl_err_clear();
-    return false;
-  }
-  bool done = dl_onednn_bmm_bf16(batch, m, n, k, (const dl_bf16 *)x->v->data, sa,
-                                 (const dl_bf16 *)y->v->data, sb, sums, sc);
+  if (dl_scratch(nbytes, &sums) != DL_OK) return dl_err_clear(), DL_OK;
+  *done = dl_onednn_bmm_bf16(batch, m, n, k, (const dl_bf16 *)x->v->data, sa,
+                             (const dl_bf16 *)y->v->data, sb, sums, sc);
   rounding r = {(dl_bf16 *)out->data, sums, (float)alpha, (float)beta};
-  if (done) done = dl_parallel(out->numel, 65536, round_once, &r) == DL_OK;
+  dl_status st = *done ? dl_poll() : DL_OK;
+  if (*done && st == DL_OK) st = dl_parallel(out->numel, 65536, round_once, &r);
   dl_scratch_free(sums, nbytes);
-  return done;
+  return st;
 }
 
 /* out (b,m,n; dense) = beta * out + alpha * x @ y */
 static dl_status product(mats x, mats y, const dl_view *out, double alpha, double beta) {
-  if (product_bf16(&x, &y, out, alpha, beta)) return dl_poll();
+  bool done;
+  dl_status st = product_bf16(&x, &y, out, alpha, beta, &done);
+  if (done || st != DL_OK) return st;
   dl_dtype w = work_dtype(out->dtype);
   void *xm = NULL, *ym = NULL, *om = NULL;
   size_t xn = 0, yn = 0, on = (size_t)out->numel * dl_dtype_size(w);
   int64_t m = x.size[1], n = y.size[2];
   dl_gemm g = {.batch = x.size[0], .m = m, .n = n, .k = x.size[2], .alpha = alpha, .beta = beta};
   dl_view wide = *out;
-  dl_status st = in_dtype(&x, w, &g.a, &xm, &xn);
+  st = in_dtype(&x, w, &g.a, &xm, &xn);
   if (st == DL_OK) st = in_dtype(&y, w, &g.b, &ym, &yn);
   if (st == DL_OK && out->dtype != w) {
     st = dl_scratch(on ? on : 1, &om);

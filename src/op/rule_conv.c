@@ -156,6 +156,11 @@ static dl_status check_dtypes(const dl_tensor *x, const dl_tensor *w, const dl_t
   return DL_OK;
 }
 
+/* bfloat16 stays as it is for the CPU's kernels: some CPUs multiply it. */
+static uint8_t computes_in(const dl_call *c, dl_dtype d) {
+  return d == DL_BF16 && c->dev.type == DL_CPU ? DL_NODTYPE : dl_compute_for(d);
+}
+
 /* arg: input, weight, bias, stride, padding, dilation, groups */
 dl_status dl_rule_convolution(dl_call *c) {
   const dl_tensor *x = c->in[0], *w = c->in[1], *b = c->in[2];
@@ -174,7 +179,7 @@ dl_status dl_rule_convolution(dl_call *c) {
                       p.stride[d] +
                   1;
   dl_call_out(c, 0, (dl_dtype)x->dtype, 2 + p.dim, size);
-  c->compute = dl_compute_for((dl_dtype)x->dtype);
+  c->compute = computes_in(c, (dl_dtype)x->dtype);
   return DL_OK;
 }
 
@@ -207,7 +212,7 @@ static dl_status given_size(dl_call *c, bool weight) {
     return dl_fail(DL_RuntimeError, DL_E_SHAPE, "%s: the gradient does not fit the sizes given",
                    c->op->id);
   dl_call_out(c, 0, d, c->arg[2].n, c->arg[2].is);
-  c->compute = dl_compute_for(d);
+  c->compute = computes_in(c, d);
   return DL_OK;
 }
 

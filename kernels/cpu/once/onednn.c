@@ -1,15 +1,12 @@
-/* onednn.c -- oneDNN behind a few functions, both generations of its C interface
+/* onednn.c -- oneDNN's library: found, bound, described, run; both generations of its C interface
  *
- * For gemm.c, conv.c. libdnnl.so.3 or .so.2 is opened on first use; all names are looked up, so
- * that no header is needed and one build runs with either. A memory descriptor is a pointer in
- * both: to a struct of ours in 2.x, to an opaque object in 3.x.
+ * For onednn_ops.c. libdnnl.so.3 or .so.2 is opened on first use; all names are looked up, so that
+ * no header is needed and one build runs with either.
  *
- * INVARIANT  A plan (primitive, reorders, memories) is made once a shape and thread count; data
- *            addresses are set at each run.
+ * INVARIANT  A plan (primitive, reorders, memories) is made once a key, on the main thread; data
+ *            addresses are set at each run. It allocates nothing itself when it runs.
  * MUST NOT   know ops. */
-#include "cpu/once/onednn.h"
-
-#include "cpu/once/once.h"
+#include "cpu/once/onednn_in.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,19 +17,16 @@
 #endif
 
 #if DL_ONEDNN
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 #include <dlfcn.h>
 #include <omp.h>
 
 /* values of dnnl_types.h */
-enum { ANY = 1, BF16 = 2, F32 = 3, FORWARD = 64, DIRECT = 1, Q_MD = 128 };
-enum { CELL = 48 };                       /* rows or columns: a multiple of the library's tiles */
-#define PARALLEL_WORK (128 * 128 * 64)    /* multiply-adds: below, one thread is faster */
-enum { SRC = 1, DST = 17, WEI = 33, BIAS = 41, DIFF_SRC = 129, DIFF_DST = 145, DIFF_WEI = 161 };
+enum { ANY = 1, FORWARD = 64, DIRECT = 1, Q_MD = 128, Q_SCRATCH = 136, BY_USER = 1 };
+enum { SCRATCHPAD = 80 };
 
-typedef void *obj;                                      /* any handle of the library */
+typedef dl_dnn_obj obj;
+typedef dl_dnn_desc desc;
+typedef dl_dnn_plan plan;
 typedef struct exec_arg { int arg; obj memory; } exec_arg;
 
 /* name in the library, our name, type; the second column says in which generation it exists */
@@ -42,6 +36,8 @@ typedef struct exec_arg { int arg; obj memory; } exec_arg;
   X(0, stream_wait, int, (obj))                                                              \
   X(0, sgemm, int, (char, char, int64_t, int64_t, int64_t, float, const float *, int64_t,    \
                     const float *, int64_t, float, float *, int64_t))                        \
+  X(0, primitive_attr_create, int, (obj *))                                                  \
+  X(0, primitive_attr_set_scratchpad_mode, int, (obj, int))                                  \
   X(0, primitive_create, int, (obj *, obj))                                                  \
   X(0, primitive_execute, int, (obj, obj, int, const exec_arg *))                            \
   X(0, primitive_destroy, int, (obj))                                                        \
@@ -51,6 +47,7 @@ typedef struct exec_arg { int arg; obj memory; } exec_arg;
   X(0, memory_create, int, (obj *, obj, obj, void *))                                        \
   X(0, memory_destroy, int, (obj))                                                           \
   X(0, memory_set_data_handle, int, (obj, void *))                                           \
+  X(0, memory_get_memory_desc, int, (obj, obj *))                                            \
   X(0, memory_desc_get_size, size_t, (obj))                                                  \
   X(0, memory_desc_equal, int, (obj, obj))                                                   \
   X(2, memory_desc_init_by_strides, int, (obj, int, const int64_t *, int, const int64_t *))  \
@@ -86,8 +83,8 @@ SYMBOLS(X)
 #undef X
 
 static int generation;       /* 2 or 3 once loaded */
-static bool tried, disabled;
-static obj engine, stream;
+static bool tried, disabled, forced;
+static obj engine, stream, ours;  /* ours: attributes of every primitive */
 static char about[96] = "not loaded";
 
 /* ---- init ---------------------------------------------------------------------------------- */
@@ -136,14 +133,22 @@ static void *open_library(void) {
   return NULL;
 }
 
-static bool load(void) {
+/* Working memory is the caller's: the library's own is one a thread, made for the thread that makes
+ * the primitive and not for the one that runs it. */
+static bool make_objects(void) {
+  return !engine_create(&engine, 1, 0) && !stream_create(&stream, engine, 1) &&
+         !primitive_attr_create(&ours) && !primitive_attr_set_scratchpad_mode(ours, BY_USER);
+}
+
+bool dl_dnn_load(void) {
   if (tried) return ready();
   tried = true;
   const char *env = getenv("DLREPL_ONEDNN");
   if (env && strcmp(env, "0") == 0) return strcpy(about, "switched off by DLREPL_ONEDNN=0"), false;
+  forced = env && strcmp(env, "bf16") == 0;
   void *lib = open_library();
   if (!lib) return strcpy(about, "not installed (libdnnl.so.3, libdnnl.so.2)"), false;
-  if (!bind_symbols(lib) || engine_create(&engine, 1, 0) || stream_create(&stream, engine, 1))
+  if (!bind_symbols(lib) || !make_objects())
     return generation = 0, strcpy(about, "installed, but of an unknown kind"), false;
   const version_info *(*version)(void);
   *(void **)&version = dlsym(lib, "dnnl_version");
@@ -152,45 +157,50 @@ static bool load(void) {
   return ready();
 }
 
-/* ---- descriptors: where the two generations differ ----------------------------------------- */
-/* body: the 2.x struct (696 bytes) */
-typedef struct desc { obj md; _Alignas(16) char body[1024]; } desc;
+bool dl_dnn_forced(void) { return forced; }
 
-static bool desc_typed(desc *d, int type, int ndim, const int64_t *size, const int64_t *stride) {
+int dl_dnn_threads(int n) {
+  int before = omp_get_max_threads();
+  omp_set_num_threads(n ? n : dl_threads());
+  return before;
+}
+
+int dl_dnn_sgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
+                 int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
+  return sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+/* ---- descriptors: where the two generations differ ----------------------------------------- */
+bool dl_dnn_strided(desc *d, int type, int ndim, const int64_t *size, const int64_t *stride) {
   d->md = d->body;
   return (generation == 2 ? memory_desc_init_by_strides(d->body, ndim, size, type, stride)
                           : memory_desc_create_with_strides(&d->md, ndim, size, type, stride)) == 0;
 }
 
-static bool desc_strided(desc *d, int ndim, const int64_t *size, const int64_t *stride) {
-  return desc_typed(d, F32, ndim, size, stride);
-}
-
-static bool desc_any(desc *d, int ndim, const int64_t *size) {
+bool dl_dnn_any(desc *d, int type, int ndim, const int64_t *size) {
   d->md = d->body;
-  return (generation == 2 ? memory_desc_init_by_tag(d->body, ndim, size, F32, ANY)
-                          : memory_desc_create_with_tag(&d->md, ndim, size, F32, ANY)) == 0;
+  return (generation == 2 ? memory_desc_init_by_tag(d->body, ndim, size, type, ANY)
+                          : memory_desc_create_with_tag(&d->md, ndim, size, type, ANY)) == 0;
 }
 
-static void desc_free(desc *d) {
-  if (generation == 3 && d->md && d->md != d->body) memory_desc_destroy(d->md);
-  d->md = NULL;
+void dl_dnn_desc_free(desc *d, int n) {
+  for (int i = 0; i < n; i++) {
+    if (generation == 3 && d[i].md && d[i].md != d[i].body) memory_desc_destroy(d[i].md);
+    d[i].md = NULL;
+  }
 }
 
-static obj matmul_desc(const desc d[3]) {
+obj dl_dnn_matmul(const desc d[3]) {
   obj pd = NULL;
   _Alignas(16) char op[8192];
   int bad = generation == 3
-                ? matmul_primitive_desc_create(&pd, engine, d[0].md, d[1].md, NULL, d[2].md, NULL)
+                ? matmul_primitive_desc_create(&pd, engine, d[0].md, d[1].md, NULL, d[2].md, ours)
                 : matmul_desc_init(op, d[0].md, d[1].md, NULL, d[2].md) ||
-                      primitive_desc_create(&pd, op, NULL, engine, NULL);
+                      primitive_desc_create(&pd, op, ours, engine, NULL);
   return bad ? NULL : pd;
 }
 
-typedef struct geometry { int64_t stride[2], dilate[2], left[2], right[2]; } geometry;
-
-/* d: src, weights, dst and, forward only, bias (md NULL = none) */
-static obj conv_desc(dl_conv_kind kind, const desc d[4], const geometry *g, obj hint) {
+obj dl_dnn_conv(dl_conv_kind kind, const desc d[4], const dl_dnn_geometry *g, obj hint) {
   obj pd = NULL, s = d[0].md, w = d[1].md, t = d[2].md, b = d[3].md;
   const int64_t *st = g->stride, *di = g->dilate, *l = g->left, *r = g->right;
   _Alignas(16) char op[16384]; /* the 2.x struct: 5976 bytes */
@@ -198,13 +208,13 @@ static obj conv_desc(dl_conv_kind kind, const desc d[4], const geometry *g, obj 
   if (generation == 3) {
     if (kind == DL_CONV_FWD)
       bad = convolution_forward_primitive_desc_create(&pd, engine, FORWARD, DIRECT, s, w, b, t, st,
-                                                      di, l, r, NULL);
+                                                      di, l, r, ours);
     else if (kind == DL_CONV_BWD_DATA)
       bad = convolution_backward_data_primitive_desc_create(&pd, engine, DIRECT, s, w, t, st, di, l,
-                                                            r, hint, NULL);
+                                                            r, hint, ours);
     else
       bad = convolution_backward_weights_primitive_desc_create(&pd, engine, DIRECT, s, w, NULL, t,
-                                                               st, di, l, r, hint, NULL);
+                                                               st, di, l, r, hint, ours);
     return bad ? NULL : pd;
   }
   if (kind == DL_CONV_FWD)
@@ -213,287 +223,205 @@ static obj conv_desc(dl_conv_kind kind, const desc d[4], const geometry *g, obj 
     bad = dilated_convolution_backward_data_desc_init(op, DIRECT, s, w, t, st, di, l, r);
   else
     bad = dilated_convolution_backward_weights_desc_init(op, DIRECT, s, w, NULL, t, st, di, l, r);
-  return bad || primitive_desc_create(&pd, op, NULL, engine, hint) ? NULL : pd;
+  return bad || primitive_desc_create(&pd, op, ours, engine, hint) ? NULL : pd;
+}
+
+void dl_dnn_pd_free(obj pd) {
+  if (pd) primitive_desc_destroy(pd);
 }
 
 /* ---- plans: a primitive and its operands, kept by shape ------------------------------------ */
-#define KEY 24
 #define PLANS 256
-typedef struct operand {
-  int arg;
-  bool is_out;
-  obj user, lib, reorder; /* memories (ours, as the primitive wants it); reorder NULL when equal */
-  size_t nbytes;          /* of the primitive's form */
-} operand;
-typedef struct plan {
-  int64_t key[KEY];
-  obj prim;
-  int n;                  /* operands */
-  operand op[4];
+#define MOST 4                         /* operands; [MOST] of `prim` is the operation itself */
+/* A lane's memories: operands as the caller has them and as the primitive wants them (equal where
+ * nothing is reordered); working memory of each primitive. */
+typedef struct set { obj user[MOST], lib[MOST], scratch[MOST + 1]; } set;
+struct dl_dnn_plan {
+  int64_t key[DL_DNN_KEY];
+  obj prim[MOST + 1];                  /* reorders (NULL: none), the operation (NULL: refused) */
+  int n, out, arg[MOST];               /* operands; which is written */
+  size_t form[MOST], scratch, nbytes;  /* of a lane: reordered operands, then scratch; all */
+  set *set[DL_DNN_LANES];              /* made when first used */
   uint64_t used;
-} plan;
+};
 static plan plans[PLANS];
 static int nplans;
 static uint64_t tick;
 
-static plan *plan_find(const int64_t key[KEY]) {
-  for (int i = 0; i < nplans; i++)
-    if (memcmp(plans[i].key, key, sizeof plans[i].key) == 0)
-      return plans[i].used = ++tick, &plans[i];
-  return NULL;
+bool dl_dnn_plan_find(const int64_t key[DL_DNN_KEY], plan **p) {
+  for (int i = 0; i < nplans; i++) {
+    if (memcmp(plans[i].key, key, sizeof plans[i].key)) continue;
+    plans[i].used = ++tick;
+    *p = plans[i].prim[MOST] ? &plans[i] : NULL;
+    return true;
+  }
+  return false;
+}
+
+static void set_free(set *s) {
+  if (!s) return;
+  for (int i = 0; i < MOST; i++) {
+    if (s->lib[i] && s->lib[i] != s->user[i]) memory_destroy(s->lib[i]);
+    if (s->user[i]) memory_destroy(s->user[i]);
+  }
+  for (int i = 0; i <= MOST; i++)
+    if (s->scratch[i]) memory_destroy(s->scratch[i]);
+  free(s);
 }
 
 static void plan_free(plan *p) {
-  for (int i = 0; i < p->n; i++) {
-    if (p->op[i].user) memory_destroy(p->op[i].user);
-    if (p->op[i].lib && p->op[i].lib != p->op[i].user) memory_destroy(p->op[i].lib);
-    if (p->op[i].reorder) primitive_destroy(p->op[i].reorder);
-  }
-  if (p->prim) primitive_destroy(p->prim);
+  for (int i = 0; i < DL_DNN_LANES; i++) set_free(p->set[i]);
+  for (int i = 0; i <= MOST; i++)
+    if (p->prim[i]) primitive_destroy(p->prim[i]);
   memset(p, 0, sizeof *p);
 }
 
 /* A slot for a new plan: free, or the one unused for longest. */
 static plan *plan_slot(void) {
-  if (nplans < PLANS) return &plans[nplans++];
   plan *old = &plans[0];
+  if (nplans < PLANS) return memset(&plans[nplans], 0, sizeof *old), &plans[nplans++];
   for (int i = 1; i < PLANS; i++)
     if (plans[i].used < old->used) old = &plans[i];
   plan_free(old);
   return old;
 }
 
-static bool operand_make(operand *o, int arg, bool is_out, const desc *user, obj pd, int query) {
-  obj lib = query ? primitive_desc_query_md(pd, Q_MD + query, 0) : user->md, rpd = NULL;
-  o->arg = arg, o->is_out = is_out;
-  if (!lib || memory_create(&o->user, user->md, engine, NULL)) return false;
-  o->lib = o->user;
-  if (memory_desc_equal(user->md, lib)) return true;
-  o->nbytes = memory_desc_get_size(lib);
-  o->lib = NULL;
-  if (memory_create(&o->lib, lib, engine, NULL)) return false;
-  obj from = is_out ? lib : user->md, to = is_out ? user->md : lib;
-  if (reorder_primitive_desc_create(&rpd, from, engine, to, engine, NULL)) return false;
-  int bad = primitive_create(&o->reorder, rpd);
-  primitive_desc_destroy(rpd);
-  return !bad;
-}
-
-static bool reorder_run(const operand *o, obj from, obj to) {
-  exec_arg a[2] = {{SRC, from}, {DST, to}};
-  return primitive_execute(o->reorder, stream, 2, a) == 0;
-}
-
-static bool plan_run(plan *p, void *const *data) {
-  exec_arg args[4];
-  void *tmp[4] = {0};
-  bool ok = true;
-  for (int i = 0; i < p->n && ok; i++) {
-    operand *o = &p->op[i];
-    ok = memory_set_data_handle(o->user, data[i]) == 0;
-    args[i] = (exec_arg){o->arg, o->lib};
-    if (!ok || !o->reorder) continue;
-    ok = dl_scratch(o->nbytes, &tmp[i]) == DL_OK;
-    if (!ok) dl_err_clear();
-    else ok = memory_set_data_handle(o->lib, tmp[i]) == 0 &&
-              (o->is_out || reorder_run(o, o->user, o->lib));
-  }
-  ok = ok && primitive_execute(p->prim, stream, p->n, args) == 0;
-  for (int i = 0; i < p->n && ok; i++)
-    if (p->op[i].is_out && p->op[i].reorder)
-      ok = reorder_run(&p->op[i], p->op[i].lib, p->op[i].user);
-  ok = ok && stream_wait(stream) == 0;
-  for (int i = 0; i < p->n; i++)
-    if (tmp[i]) dl_scratch_free(tmp[i], p->op[i].nbytes);
+/* Primitive i from its descriptor (destroyed here), with a memory for what it needs to work. */
+static bool prim_make(plan *p, int i, obj pd) {
+  obj md = primitive_desc_query_md(pd, Q_SCRATCH, 0);
+  size_t need = md ? memory_desc_get_size(md) : 0;
+  bool ok = !primitive_create(&p->prim[i], pd);
+  if (ok && need) ok = !memory_create(&p->set[0]->scratch[i], md, engine, NULL);
+  primitive_desc_destroy(pd);
+  if (need > p->scratch) p->scratch = need;
   return ok;
 }
 
-/* Finish a plan of n operands from its primitive descriptor (destroyed here). */
-static plan *plan_make(const int64_t key[KEY], obj pd, int n, const desc *user, const int *arg,
-                       const int *query, int out) {
-  if (!pd) return NULL;
+static bool operand_make(plan *p, int i, const desc *user, obj pd, int query) {
+  obj lib = query ? primitive_desc_query_md(pd, Q_MD + query, 0) : user->md, rpd = NULL;
+  set *s = p->set[0];
+  if (!lib || memory_create(&s->user[i], user->md, engine, NULL)) return false;
+  s->lib[i] = s->user[i];
+  if (memory_desc_equal(user->md, lib)) return true;
+  p->form[i] = (memory_desc_get_size(lib) + 63) / 64 * 64;
+  s->lib[i] = NULL;
+  if (memory_create(&s->lib[i], lib, engine, NULL)) return false;
+  obj from = i == p->out ? lib : user->md, to = i == p->out ? user->md : lib;
+  return !reorder_primitive_desc_create(&rpd, from, engine, to, engine, ours) &&
+         prim_make(p, i, rpd);
+}
+
+plan *dl_dnn_plan_make(const int64_t key[DL_DNN_KEY], obj pd, int n, const desc *user,
+                       const int *arg, const int *query, int out) {
   plan *p = plan_slot();
-  memset(p, 0, sizeof *p);
-  p->n = n;
-  bool ok = primitive_create(&p->prim, pd) == 0;
-  for (int i = 0; i < n && ok; i++)
-    ok = operand_make(&p->op[i], arg[i], i == out, &user[i], pd, query[i]);
-  primitive_desc_destroy(pd);
-  if (!ok) { /* the slot stays, matching nothing */
-    plan_free(p);
-    return NULL;
-  }
   memcpy(p->key, key, sizeof p->key);
   p->used = ++tick;
-  return p;
-}
-
-/* ---- the operations ------------------------------------------------------------------------ */
-/* A product cut into a grid of `down` by `across` cells, one call of the library each. */
-typedef struct grid {
-  int64_t m, n, k, lda, ldb, crs, down, across;
-  const float *a, *b;
-  float *c, alpha, beta;
-  bool ta, tb, failed;
-} grid;
-
-/* Where part i of `parts` of n begins: at a multiple of the library's tiles. */
-static int64_t cut(int64_t n, int64_t i, int64_t parts) {
-  return i == parts ? n : n * i / parts / CELL * CELL;
-}
-
-static int64_t parts(int64_t n, int64_t most) {
-  int64_t whole = n / CELL ? n / CELL : 1;
-  return whole < most ? whole : most;
-}
-
-static void cells_run(void *ctx, int64_t lo, int64_t hi) {
-  grid *g = ctx;
-  int threads = omp_get_max_threads();
-  omp_set_num_threads(1);
-  for (int64_t i = lo; i < hi; i++) {
-    int64_t y = i / g->across, x = i % g->across;
-    int64_t i0 = cut(g->m, y, g->down), j0 = cut(g->n, x, g->across);
-    int64_t m = cut(g->m, y + 1, g->down) - i0, n = cut(g->n, x + 1, g->across) - j0;
-    const float *a = g->a + i0 * (g->ta ? 1 : g->lda), *b = g->b + j0 * (g->tb ? g->ldb : 1);
-    float *c = g->c + i0 * g->crs + j0;
-    if (sgemm(g->ta ? 'T' : 'N', g->tb ? 'T' : 'N', m, n, g->k, g->alpha, a, g->lda, b, g->ldb,
-              g->beta, c, g->crs)) g->failed = true;
-  }
-  omp_set_num_threads(threads);
-}
-
-/* The cells follow from sizes and the number of threads asked for, never from who is at hand: the
- * library on its own would cut k too, and give other bits when it has fewer threads. */
-bool dl_onednn_sgemm(int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t ars,
-                     int64_t acs, const float *b, int64_t brs, int64_t bcs, float beta, float *c,
-                     int64_t crs) {
-  if (!load()) return false;
-  bool ta = acs != 1, tb = bcs != 1;
-  /* a broadcast operand has stride 0: not for sgemm */
-  int64_t lda = ta ? acs : ars, ldb = tb ? bcs : brs;
-  if (lda < (ta ? m : k) || ldb < (tb ? k : n) || crs < n) return false;
-  grid g = {m, n, k, lda, ldb, crs, 1, 1, a, b, c, alpha, beta, ta, tb, false};
-  int64_t threads = m * n * k < PARALLEL_WORK ? 1 : dl_threads();
-  int64_t *first = m >= n ? &g.down : &g.across, *second = m >= n ? &g.across : &g.down;
-  *first = parts(m >= n ? m : n, threads);
-  *second = parts(m >= n ? n : m, threads / *first);
-  dl_parallel_whole(g.down * g.across, 1, cells_run, &g);
-  return !g.failed;
-}
-
-/* Factors of a type, a float32 result. */
-static bool bmm(int type, int64_t batch, int64_t m, int64_t n, int64_t k, void *a,
-                const int64_t sa[3], void *b, const int64_t sb[3], float *c, const int64_t sc[3]) {
-  if (!load() || sa[0] < 1 || sb[0] < 1 || sa[1] < 1 || sa[2] < 1 || sb[1] < 1 || sb[2] < 1)
-    return false;
-  int64_t key[KEY] = {1,     dl_threads(), batch, m,     n,     k,     sa[0], sa[1],
-                      sa[2], sb[0],        sb[1], sb[2], sc[0], sc[1], type};
-  plan *p = plan_find(key);
-  if (!p) {
-    int64_t da[3] = {batch, m, k}, db[3] = {batch, k, n}, dc[3] = {batch, m, n};
-    desc d[3] = {{NULL}};
-    if (desc_typed(&d[0], type, 3, da, sa) && desc_typed(&d[1], type, 3, db, sb) &&
-        desc_strided(&d[2], 3, dc, sc))
-      p = plan_make(key, matmul_desc(d), 3, d, (int[]){SRC, WEI, DST}, (int[]){0, 0, 0}, 2);
-    for (int i = 0; i < 3; i++) desc_free(&d[i]);
-  }
-  return p && plan_run(p, (void *[]){a, b, c});
-}
-
-bool dl_onednn_bmm(int64_t batch, int64_t m, int64_t n, int64_t k, const float *a,
-                   const int64_t sa[3], const float *b, const int64_t sb[3], float *c,
-                   const int64_t sc[3]) {
-  return bmm(F32, batch, m, n, k, (void *)a, sa, (void *)b, sb, c, sc);
-}
-
-/* Tiles (AMX) multiply bfloat16 several times faster than float32. Intel's AVX-512 instruction for
- * it does not: there float32 is the faster way; AMD's does. */
-bool dl_onednn_has_bf16(void) {
-#if defined(__x86_64__)
-  unsigned a, b, c, d, vendor;
-  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
-  bool tiles = d >> 22 & 1, wide = b >> 16 & 1;
-  if (!__get_cpuid_count(7, 1, &a, &b, &c, &d)) return false;
-  bool dots = wide && (a >> 5 & 1);
-  if (!__get_cpuid(0, &a, &vendor, &c, &d)) return false;
-  return tiles || (dots && vendor == signature_AMD_ebx);
-#else
-  return false;
-#endif
-}
-
-bool dl_onednn_bmm_bf16(int64_t batch, int64_t m, int64_t n, int64_t k, const dl_bf16 *a,
-                        const int64_t sa[3], const dl_bf16 *b, const int64_t sb[3], float *c,
-                        const int64_t sc[3]) {
-  static int has = -1;
-  if (has < 0) has = dl_onednn_has_bf16();
-  return has && bmm(BF16, batch, m, n, k, (void *)a, sa, (void *)b, sb, c, sc);
-}
-
-/* What the library calls right padding makes the sizes consistent; it may be less than the left. */
-static geometry geometry_of(const dl_conv *s) {
-  return (geometry){{s->sh, s->sw}, {s->dh - 1, s->dw - 1}, {s->ph, s->pw},
-                    {(s->oh - 1) * s->sh + (s->kh - 1) * s->dh + 1 - s->ih - s->ph,
-                     (s->ow - 1) * s->sw + (s->kw - 1) * s->dw + 1 - s->iw - s->pw}};
-}
-
-static plan *conv_plan(dl_conv_kind kind, const dl_conv *s, bool bias, const int64_t key[KEY]) {
-  int dim[4] = {4, s->groups > 1 ? 5 : 4, 4, 1};
-  int64_t ds[4] = {s->n, s->ic, s->ih, s->iw}, dd[4] = {s->n, s->oc, s->oh, s->ow}, db[1] = {s->oc};
-  int64_t dw[5] = {s->groups, s->oc / s->groups, s->ic / s->groups, s->kh, s->kw}, stride[5];
-  int64_t *size[4] = {ds, dim[1] == 5 ? dw : dw + 1, dd, db};
-  static const int arg[3][4] = {
-      {SRC, WEI, DST, BIAS}, {DIFF_SRC, WEI, DIFF_DST}, {SRC, DIFF_WEI, DIFF_DST}};
-  static const int query[3][4] = {{1, 3, 5, 0}, {2, 3, 6}, {1, 4, 6}};
-  static const int out[3] = {2, 0, 1};
-  geometry g = geometry_of(s);
-  desc any[4] = {{NULL}}, user[4] = {{NULL}};
-  int n = 3 + bias;
-  bool ok = true;
+  p->n = n, p->out = out;
+  p->set[0] = calloc(1, sizeof *p->set[0]);
+  bool ok = pd && p->set[0];
   for (int i = 0; i < n && ok; i++) {
-    dl_strides_contig(dim[i], size[i], stride);
-    ok = desc_strided(&user[i], dim[i], size[i], stride) &&
-         (i == 3 ? desc_strided(&any[i], 1, db, stride) : desc_any(&any[i], dim[i], size[i]));
+    p->arg[i] = arg[i];
+    ok = operand_make(p, i, &user[i], pd, query[i]);
+    p->nbytes += p->form[i];
   }
-  plan *p = NULL;
-  if (ok) {
-    obj hint = kind == DL_CONV_FWD ? NULL : conv_desc(DL_CONV_FWD, any, &g, NULL);
-    p = plan_make(key, conv_desc(kind, any, &g, hint), n, user, arg[kind], query[kind], out[kind]);
-    if (hint) primitive_desc_destroy(hint);
-  }
-  for (int i = 0; i < n; i++) desc_free(&any[i]), desc_free(&user[i]);
-  return p;
+  if (ok) ok = prim_make(p, MOST, pd);
+  else dl_dnn_pd_free(pd);
+  p->nbytes += (p->scratch + 63) / 64 * 64;
+  if (ok) return p;
+  plan_free(p); /* the slot stays and says that it was refused */
+  memcpy(p->key, key, sizeof p->key);
+  p->used = ++tick;
+  return NULL;
 }
 
-bool dl_onednn_conv(dl_conv_kind kind, const dl_conv *s, float *src, float *weight, float *dst,
-                    float *bias) {
-  if (!load()) return false;
-  int64_t key[KEY] = {2 + (int)kind, dl_threads(), s->n,  s->ic, s->ih,       s->iw, s->oc,
-                      s->oh,         s->ow,        s->kh, s->kw, s->groups,   s->sh, s->sw,
-                      s->ph,         s->pw,        s->dh, s->dw, bias != NULL};
-  plan *p = plan_find(key);
-  if (!p) p = conv_plan(kind, s, bias != NULL, key);
-  return p && plan_run(p, (void *[]){src, weight, dst, bias});
+static bool same_again(obj like, obj *out) {
+  obj md;
+  return !memory_get_memory_desc(like, &md) && !memory_create(out, md, engine, NULL);
 }
 
-const char *dl_onednn_version(void) { return load(), about; }
+/* The memories of lane k; NULL: no memory for them. */
+static set *set_of(plan *p, int k) {
+  if (p->set[k]) return p->set[k];
+  const set *first = p->set[0];
+  set *s = calloc(1, sizeof *s);
+  bool ok = s != NULL;
+  for (int i = 0; i < p->n && ok; i++) {
+    ok = same_again(first->user[i], &s->user[i]);
+    s->lib[i] = s->user[i];
+    if (!ok || first->lib[i] == first->user[i]) continue;
+    s->lib[i] = NULL;
+    ok = same_again(first->lib[i], &s->lib[i]);
+  }
+  for (int i = 0; i <= MOST && ok; i++)
+    if (first->scratch[i]) ok = same_again(first->scratch[i], &s->scratch[i]);
+  if (ok) return p->set[k] = s;
+  set_free(s);
+  return NULL;
+}
+
+/* ---- running ------------------------------------------------------------------------------- */
+static bool execute(const plan *p, const set *s, int i, exec_arg *arg, int n, char *scratch) {
+  if (s->scratch[i]) {
+    if (memory_set_data_handle(s->scratch[i], scratch)) return false;
+    arg[n++] = (exec_arg){SCRATCHPAD, s->scratch[i]};
+  }
+  return primitive_execute(p->prim[i], stream, n, arg) == 0;
+}
+
+static bool reorder(const plan *p, const set *s, int i, obj from, obj to, char *scratch) {
+  exec_arg a[3] = {{DL_DNN_SRC, from}, {DL_DNN_DST, to}};
+  return execute(p, s, i, a, 2, scratch);
+}
+
+static bool lane_run(const plan *p, const set *s, void *const *data, char *mem) {
+  exec_arg args[MOST + 1];
+  char *scratch = mem + (p->nbytes - (p->scratch + 63) / 64 * 64);
+  bool ok = true;
+  for (int i = 0; i < p->n && ok; mem += p->form[i++]) {
+    ok = memory_set_data_handle(s->user[i], data[i]) == 0;
+    args[i] = (exec_arg){p->arg[i], s->lib[i]};
+    if (!ok || !p->prim[i]) continue;
+    ok = memory_set_data_handle(s->lib[i], mem) == 0 &&
+         (i == p->out || reorder(p, s, i, s->user[i], s->lib[i], scratch));
+  }
+  ok = ok && execute(p, s, MOST, args, p->n, scratch);
+  int o = p->out;
+  if (ok && p->prim[o]) ok = reorder(p, s, o, s->lib[o], s->user[o], scratch);
+  return ok && stream_wait(stream) == 0;
+}
+
+typedef struct lanes { dl_dnn_lane *lane; char *mem; int64_t threads; bool failed; } lanes;
+
+static void lanes_run(void *ctx, int64_t lo, int64_t hi) {
+  lanes *l = ctx;
+  int before = dl_dnn_threads((int)l->threads);
+  char *mem = l->mem;
+  for (int64_t i = 0; i < lo; i++) mem += l->lane[i].plan->nbytes;
+  for (int64_t i = lo; i < hi; mem += l->lane[i++].plan->nbytes) {
+    const plan *p = l->lane[i].plan;
+    if (!lane_run(p, p->set[i], l->lane[i].data, mem)) l->failed = true;
+  }
+  dl_dnn_threads(before);
+}
+
+bool dl_dnn_run(dl_dnn_lane *lane, int n) {
+  size_t nbytes = 0;
+  void *mem = NULL;
+  for (int i = 0; i < n; i++) {
+    if (!lane[i].plan || !set_of(lane[i].plan, i)) return false;
+    nbytes += lane[i].plan->nbytes;
+  }
+  if (nbytes && dl_scratch(nbytes, &mem) != DL_OK) return dl_err_clear(), false;
+  lanes l = {lane, mem, lane[0].plan->key[1], false};
+  dl_parallel_whole(n, 1, lanes_run, &l);
+  if (nbytes) dl_scratch_free(mem, nbytes);
+  return !l.failed;
+}
+
+const char *dl_onednn_version(void) { return dl_dnn_load(), about; }
 void dl_onednn_disable(bool off) { disabled = off; }
 
 #else /* built without oneDNN */
-
-bool dl_onednn_sgemm(int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t ars,
-                     int64_t acs, const float *b, int64_t brs, int64_t bcs, float beta, float *c,
-                     int64_t crs) { return false; }
-bool dl_onednn_bmm(int64_t batch, int64_t m, int64_t n, int64_t k, const float *a,
-                   const int64_t sa[3], const float *b, const int64_t sb[3], float *c,
-                   const int64_t sc[3]) { return false; }
-bool dl_onednn_has_bf16(void) { return false; }
-bool dl_onednn_bmm_bf16(int64_t batch, int64_t m, int64_t n, int64_t k, const dl_bf16 *a,
-                        const int64_t sa[3], const dl_bf16 *b, const int64_t sb[3], float *c,
-                        const int64_t sc[3]) { return false; }
-bool dl_onednn_conv(dl_conv_kind kind, const dl_conv *s, float *src, float *weight, float *dst,
-                    float *bias) { return false; }
 const char *dl_onednn_version(void) { return "built with ONEDNN=0"; }
 void dl_onednn_disable(bool off) {}
 

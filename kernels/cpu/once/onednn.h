@@ -1,9 +1,10 @@
 /* onednn.h -- large matrix products and convolutions by oneDNN, where it is installed
  *
- * For gemm.c, conv.c. Each function answers false when the library is absent, switched off
- * (DLREPL_ONEDNN=0, or built with ONEDNN=0) or cannot do it: the caller then uses its own code.
+ * For gemm.c, matmul.c, conv.c. Each function answers false when the library is absent, switched
+ * off (DLREPL_ONEDNN=0, or built with ONEDNN=0) or cannot do it: the caller then uses its own code.
  *
- * INVARIANT  Called from the main thread only. A refused call has written nothing that counts.
+ * INVARIANT  Called from the main thread only. A refused call has written nothing that counts; an
+ *            interrupted one neither: dl_cancel is left for the caller's dl_poll.
  * MUST NOT   know ops. */
 #ifndef DL_ONEDNN_H
 #define DL_ONEDNN_H
@@ -22,7 +23,8 @@ bool dl_onednn_bmm(int64_t batch, int64_t m, int64_t n, int64_t k, const float *
                    const int64_t sc[3]);
 
 /* The same for bfloat16 factors, summed in float32; false where no instruction of this CPU
- * multiplies bfloat16 faster than float32. */
+ * multiplies bfloat16 faster than float32. DLREPL_ONEDNN=bf16 (for tests) goes this way on any CPU:
+ * where the library has no bfloat16 arithmetic, it converts on its way in and out, slowly. */
 bool dl_onednn_bmm_bf16(int64_t batch, int64_t m, int64_t n, int64_t k, const dl_bf16 *a,
                         const int64_t sa[3], const dl_bf16 *b, const int64_t sb[3], float *c,
                         const int64_t sc[3]);
@@ -34,9 +36,10 @@ typedef struct dl_conv {
   int64_t sh, sw, ph, pw, dh, dw; /* stride, padding, dilation (1 = none) */
 } dl_conv;
 typedef enum { DL_CONV_FWD, DL_CONV_BWD_DATA, DL_CONV_BWD_WEIGHTS } dl_conv_kind;
-/* FWD writes dst (bias: NULL = none); BWD_DATA writes src; BWD_WEIGHTS writes weight. float32. */
-bool dl_onednn_conv(dl_conv_kind kind, const dl_conv *s, float *src, float *weight, float *dst,
-                    float *bias);
+/* FWD writes dst (bias: NULL = none); BWD_DATA writes src; BWD_WEIGHTS writes weight. t: float32 or
+ * bfloat16, summed in float32 and rounded once; the weight's gradient is float32 in both. */
+bool dl_onednn_conv(dl_conv_kind kind, dl_dtype t, const dl_conv *s, void *src, void *weight,
+                    void *dst, float *bias);
 
 /* "2.6.3", or why it is not used. Loads the library. */
 const char *dl_onednn_version(void);
