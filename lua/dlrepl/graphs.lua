@@ -3,8 +3,11 @@
 --     dlrepl.graphs()      -- a table in words: variable or table path, nodes, bytes, since when
 --
 -- A tensor with a grad_fn keeps every node below it, and what those nodes saved. The search follows
--- globals, the prompt's locals, the locals of running functions, tables, and what functions
--- remember (their upvalues). Many tensors of one list are one holder.
+-- globals, the prompt's locals, the locals of running functions, tables, what functions remember
+-- (their upvalues), and coroutines. Many tensors of one list are one holder.
+--
+-- M.keeper is asked by the error of a GPU that is out of memory: whose list, or running total,
+-- keeps passes alive that are over?
 --
 -- INVARIANT  Nothing found is kept: the answer holds paths and numbers.
 
@@ -15,6 +18,36 @@ local M = {}
 local MANY = 4       -- tensors of one table are named together from here on
 local MOST = 200000  -- values looked at
 local LONG = 200     -- bytes of a path, which then ends in "..."
+local locals_of
+
+-- ---- locals -----------------------------------------------------------------------------------
+
+-- {value, name} of the locals of a thread's functions from a level on, and the functions; dlrepl's
+-- own functions are not the user's.
+function locals_of(thread, level)
+  local list = {}
+  local info = debug.getinfo(thread, level, "Snf")
+  while info do
+    local mine = info.what ~= "C" and not dlrepl._own_source(info.source)
+    local where = info.what ~= "main" and info.name
+      and string.format(" (local of %s)", info.name) or ""
+    local i, name, v = 1, nil, nil
+    if mine then
+      name, v = debug.getlocal(thread, level, i)
+      list[#list + 1] = {info.func, info.name or "that runs"}
+    end
+    while name do
+      local state = name:find("^%(for") and type(v) == "function"
+      if state then list[#list + 1] = {v, "of the loop"}
+      elseif name:sub(1, 1) ~= "(" then list[#list + 1] = {v, name .. where} end
+      i = i + 1
+      name, v = debug.getlocal(thread, level, i)
+    end
+    level = level + 1
+    info = debug.getinfo(thread, level, "Snf")
+  end
+  return list
+end
 
 -- ---- the search --------------------------------------------------------------------------------
 
@@ -42,7 +75,8 @@ local function step(path, k)
   if type(k) == "string" and k:find("^[%a_][%w_]*$") then return path .. "." .. shown(k) end
   if type(k) == "string" then return string.format('%s["%s"]', path, shown(k)) end
   if math.type(k) == "integer" then return string.format("%s[%d]", path, k) end
-  if core.is_tensor(k) then return path .. "[a tensor]" end -- printed it would wait for its device
+  local kind = core.is_tensor(k) and "tensor" or type(k)
+  if kind ~= "number" and kind ~= "boolean" then return path .. "[a " .. kind .. "]" end -- unasked
   return path .. "[" .. tostring(k):sub(1, 40) .. "]"
 end
 
@@ -53,16 +87,20 @@ local function known()
   return seen
 end
 
-local function search(roots)
+-- How a name is written whose list index stands for all of them: history[3].loss is history[].loss
+local function pattern_of(path) return (path:gsub("%[%d+%]", "[]")) end
+
+local function search(roots, wanted)
   local seen, queue, found, looked = known(), {}, {}, 0
+  wanted = wanted or is_held
   local function add(v, path, parent, key)
     local kind = type(v)
     if kind == "userdata" then
-      if not seen[v] and is_held(v) then
+      if not seen[v] and wanted(v) then
         seen[v] = true
         found[#found + 1] = {value = v, path = path, parent = parent, key = key}
       end
-    elseif (kind == "table" or kind == "function") and not seen[v] then
+    elseif (kind == "table" or kind == "function" or kind == "thread") and not seen[v] then
       seen[v] = true
       queue[#queue + 1] = {v, path}
     end
@@ -78,11 +116,15 @@ local function search(roots)
         looked = looked + 1
         add(x, step(path, k), path, k)
       end
+    elseif type(v) == "thread" then
+      for _, l in ipairs(locals_of(v, 0)) do add(l[1], l[2] .. " (in coroutine " .. path .. ")") end
     else
       local n = 1
       local name, x = debug.getupvalue(v, n)
       while name do
-        if name ~= "_ENV" and name ~= "" then
+        if type(x) == "thread" then -- of coroutine.wrap
+          add(x, path)
+        elseif name ~= "_ENV" and name ~= "" then
           add(x, string.format("%s (remembered by function %s)", name, path))
         end
         n = n + 1
@@ -108,24 +150,6 @@ end
 local function prompt_locals(roots)
   if not dlrepl._session_locals then return end
   for name, v in pairs(dlrepl._session_locals()) do roots[#roots + 1] = {v, name} end
-end
-
--- Locals of the functions that run now, from the caller of graphs() outwards.
-local function running(roots, level)
-  local info = debug.getinfo(level, "Sln")
-  while info do
-    local where = info.what ~= "main" and info.name
-      and string.format(" (local of %s)", info.name) or ""
-    local i = 1
-    local name, v = debug.getlocal(level, i)
-    while name and info.what ~= "C" do
-      if name:sub(1, 1) ~= "(" then roots[#roots + 1] = {v, name .. where} end
-      i = i + 1
-      name, v = debug.getlocal(level, i)
-    end
-    level = level + 1
-    info = debug.getinfo(level, "Sln")
-  end
 end
 
 -- ---- the answer --------------------------------------------------------------------------------
@@ -197,7 +221,7 @@ function M.find(level)
   local roots = {}
   globals(roots)
   prompt_locals(roots)
-  running(roots, (level or 1) + 2)
+  table.move(locals_of(coroutine.running(), (level or 1) + 2), 1, MOST, #roots + 1, roots)
   local list = setmetatable({}, meta)
   for _, h in ipairs(together(search(roots))) do
     list[#list + 1] = describe(h)
@@ -208,6 +232,57 @@ function M.find(level)
     return a.nodes ~= b.nodes and a.nodes > b.nodes or a.nodes == b.nodes and a.path < b.path
   end)
   return list
+end
+
+-- ---- who keeps passes alive --------------------------------------------------------------------
+
+local FEWEST = 3 -- passes, the newest among them: fewer are no habit
+
+-- {name = list of tensors} and the names in order. Tensors whose paths differ by list indices are
+-- together, losses[3] is of losses[], and so are those of one table.
+local function alike(found)
+  local groups, order = {}, {}
+  local function put(name, v)
+    if not groups[name] then
+      groups[name] = {}
+      order[#order + 1] = name
+    end
+    table.insert(groups[name], v)
+  end
+  for _, f in ipairs(found) do
+    put(pattern_of(f.path), f.value)
+    if type(f.key) == "string" then put(pattern_of(f.parent) .. ".", f.value) end
+  end
+  return groups, order
+end
+
+-- losses[] is losses, history[].loss is history[...].loss; what is local or remembered is known by
+-- its name alone
+local function plain(pattern)
+  pattern = pattern:gsub(" %b()", ""):gsub("%.$", "")
+  local list = pattern:match("^([^%[%]]*)%[%]$")
+  return list or (pattern:gsub("%[%]", "[...]"))
+end
+
+-- keeper(device, main thread) -> path, tensors, separate graphs, bytes that live there because of
+-- it, those but for the newest pass, "file:line"; nil where nothing keeps several passes.
+function M.keeper(device, main)
+  local roots, here = {}, coroutine.running()
+  globals(roots)
+  prompt_locals(roots)
+  for _, thread in ipairs(here ~= main and {here, main} or {here}) do
+    table.move(locals_of(thread, 1), 1, MOST, #roots + 1, roots)
+  end
+  local groups, order = alike(search(roots, function(v) return dlrepl._transient(v, device) end))
+  local best, most = nil, 0
+  for _, p in ipairs(order) do
+    local graphs, alone, bytes, newest, place = dlrepl._apart(groups[p], device)
+    if graphs + alone >= FEWEST and bytes - newest > most then
+      most = bytes - newest
+      best = {plain(p), #groups[p], graphs, bytes, most, place}
+    end
+  end
+  if best then return table.unpack(best, 1, 6) end
 end
 
 return setmetatable(M, {__call = function(_) return M.find(1) end})

@@ -115,6 +115,8 @@ dl_status dl_park_error(lua_State *L);
 /* PyTorch's name of a Lua value's type: "int", "float", "str", "Tensor", "NoneType", "list" … */
 const char *dl_type_name(lua_State *L, int i);
 /* What the user's code calls t ("model[0].weight"); NULL when nobody of his holds it. */
+/* held.c: a GPU is out of memory: the variable that keeps older passes joins the error's notes */
+void dl_find_keeper(lua_State *L);
 const char *dl_whois(lua_State *L, const dl_tensor *t, char *out, size_t cap);
 void dl_error_open(lua_State *L, int dlrepl);
 /* Nearest string key of the table at `tbl` to `name`, or NULL; valid while the table lives. */

@@ -280,10 +280,11 @@ static int l_segments(lua_State *L) {
 }
 
 /* last_oom() -> what the last out of memory was explained with, or nil: {asked =, live =,
- * capacity =, holes =, largest_hole =, retained =, workspace =, why = "size" …,
+ * capacity =, holes =, largest_hole =, retained =, whole =, workspace =, why = "size" …,
+ * keeper = "losses" or nil,
  * roles = {parameter = bytes, …},
  * holders = {{source =, line =, op =, role =, count =, bytes =}, …},
- * advice = {{saves =, text =}, …}} */
+ * advice = {{saves =, whole =, text =}, …}} */
 static void put_str(lua_State *L, const char *k, const char *v) {
   if (!v) return;
   lua_pushstring(L, v);
@@ -307,7 +308,6 @@ static void put_holders(lua_State *L, const dl_explanation *e) {
 }
 
 static int l_last_oom(lua_State *L) {
-  static const char *const why[] = {"size", "fragmentation", "retention", "refused"};
   const dl_explanation *e = dl_last_oom();
   if (e->asked == 0) return 0;
   lua_createtable(L, 0, 10);
@@ -317,8 +317,10 @@ static int l_last_oom(lua_State *L) {
   put(L, "holes", e->holes);
   put(L, "largest_hole", e->largest_hole);
   put(L, "retained", e->retained);
+  put(L, "whole", e->whole);
+  put_str(L, "keeper", *e->keeper.path ? e->keeper.path : NULL);
   put(L, "workspace", e->workspace);
-  put_str(L, "why", why[e->verdict]);
+  put_str(L, "why", dl_verdict_name[e->verdict]);
   lua_createtable(L, 0, DL_ROLE_COUNT);
   for (int r = 0; r < DL_ROLE_COUNT; r++) put(L, dl_role_name[r], e->role[r]);
   lua_setfield(L, -2, "roles");
@@ -327,6 +329,7 @@ static int l_last_oom(lua_State *L) {
   for (int i = 0; i < e->advices; i++) {
     lua_createtable(L, 0, 2);
     put(L, "saves", e->advice[i].saves);
+    put(L, "whole", e->advice[i].whole);
     put_str(L, "text", e->advice[i].text);
     lua_rawseti(L, -2, i + 1);
   }

@@ -59,6 +59,7 @@ int dl_raise(lua_State *L, dl_status st) {
     lua_rawsetp(L, LUA_REGISTRYINDEX, &parked_key);
     return lua_error(L);
   }
+  dl_find_keeper(L);
   push_error(L);
   return lua_error(L);
 }

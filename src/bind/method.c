@@ -443,6 +443,7 @@ static int l_parameter(lua_State *L) {
   b->t->is_param = 1;
   dl_ledger_say(b->t, DL_ROLE_PARAM);
   b->t->requires_grad = a.arg[1].i != 0;
+  b->t->st->frozen = !b->t->requires_grad;
   dl_share_box(L, -1);
   return 1;
 }

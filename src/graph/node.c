@@ -241,6 +241,7 @@ static void ext_free(dl_node *n) {
   if (x->lay) dl_block_free(x->lay, sizeof *x->lay);
   if (x->variable) {
     x->variable->extra->accum = NULL;
+    x->variable->st->reached = 0;
     dl_tensor_release(x->variable);
   }
   dl_node_release(x->fn);

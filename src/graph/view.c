@@ -234,6 +234,7 @@ static dl_status accumulator(dl_tensor *leaf, dl_node **out) {
     return dl_err.kind;
   }
   n->ext->variable = dl_tensor_retain(leaf);
+  leaf->st->reached = 1;
   n->seq = UINT64_MAX;
   *out = x->accum = n;
   return DL_OK;
@@ -296,6 +297,7 @@ dl_status dl_tensor_set_requires_grad(dl_tensor *t, bool on) {
                    "Setting requires_grad=True on inference tensor outside InferenceMode is not "
                    "allowed.");
   t->requires_grad = on;
+  if (t->is_param) t->st->frozen = !on;
   return DL_OK;
 }
 

@@ -1,15 +1,7 @@
-/* explain.c -- out of memory: who holds it, why it does not fit, what to try
+/* explain.c -- out of memory: who holds it, and why it does not fit
  *
- * See explain.h. What each piece of advice would save is computed from what lives now:
- *
- *   retained    tensors of a line that made some in several steps, the newest step apart
- *   gradients   those of the last step, while the next forward pass runs
- *   batch       half of what was made since the step's first saved activation, and of the request
- *   checkpoint  the activations of an earlier line that has the most, but for the last
- *   mixed       half of what ops have made since then, less the copies in half precision of what
- *               they were given and of the parameters
- *   segments    of n activations of one pass, all but the segments' inputs and one segment: with
- *               about the root of n segments least is kept
+ * See explain.h; what to try is advise.c's. A keeper, a variable that keeps several passes alive,
+ * is found by the binding when the error is raised; then the same is told again, with its name.
  *
  * INVARIANT  See explain.h.
  * MUST NOT   know Lua. */
@@ -48,7 +40,7 @@ static dl_holder *holder_of(dl_explanation *e, const dl_devmem *m) {
 }
 
 /* Made by a factory, a copy or the user: no op computed it. */
-static bool given(const dl_devmem *m) {
+bool dl_devmem_given(const dl_devmem *m) {
   static const char *const copies[] = {"_to_copy", "copy_", "clone"};
   if (!m->op || m->st->role == DL_ROLE_BATCH) return true;
   for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
@@ -72,7 +64,7 @@ static void add_to_holder(dl_explanation *e, const dl_devmem *m) {
   if (h->transients++ == 0) h->first_step = m->step;
   h->last_step = m->step;        /* the list is in order of birth */
   if (m->step + 1 < dl_devmem_steps) h->old += n;
-  if (m->st->role != DL_ROLE_SAVED || m->step != dl_devmem_steps || given(m)) return;
+  if (m->st->role != DL_ROLE_SAVED || m->step != dl_devmem_steps || dl_devmem_given(m)) return;
   h->saved += n;
   h->last_saved = n;
 }
@@ -86,23 +78,42 @@ static void largest_first(dl_explanation *e) {
   }
 }
 
-/* What the pass under way has made so far. */
-typedef struct pass { int64_t grows, mixed, saved; int layers; } pass; /* layers: tensors saved */
-
-static pass look_at_pass(int dev) {
-  pass p = {0};
+static dl_pass look_at_pass(int dev) {
+  dl_pass p = {.rest = 1, .backward = dl_phase_backward > 0, .step = dl_phase_step > 0};
   bool begun = false;
   for (const dl_devmem *m = dl_devmem_first; m; m = m->next) {
     if (!lives_on(m, dev) || m->step != dl_devmem_steps || !transient(m->st->role)) continue;
     begun = begun || m->st->role != DL_ROLE_OTHER;
     if (!begun) continue;
+    bool given = dl_devmem_given(m);
     p.grows += taken(m);
-    p.mixed += given(m) ? -taken(m) / 2 : taken(m) / 2;
-    if (m->st->role != DL_ROLE_SAVED || given(m)) continue;
+    p.mixed += given ? -taken(m) / 2 : taken(m) / 2;
+    if (given) p.given += taken(m);
+    if (m->st->role != DL_ROLE_SAVED || given) continue;
     p.saved += taken(m);
     p.layers++;
+    if (taken(m) > p.largest) p.largest = taken(m);
   }
   return p;
+}
+
+/* How far the forward pass is: the parameters that its graph has met. */
+static void look_at_progress(dl_explanation *e, int dev) {
+  dl_pass *p = &e->pass;
+  for (const dl_devmem *m = dl_devmem_first; m; m = m->next) {
+    if (!lives_on(m, dev) || m->st->role != DL_ROLE_PARAM || m->st->frozen) continue;
+    e->params++;
+    e->reached += m->st->reached;
+  }
+  bool forward = !p->backward && !p->step && p->saved > 0;
+  if (forward && e->reached && e->reached < e->params)
+    p->rest = (double)e->params / e->reached;
+  e->whole = e->live + e->asked;
+  if (!forward) return;
+  /* When backward begins, two gradients of an activation join all that was saved. */
+  double pass = (double)p->given + (double)(p->grows - p->given + e->asked) * p->rest;
+  double most = (double)(e->live - p->grows) + pass + 2 * (double)p->largest;
+  if (most > (double)e->whole && most < 0x1p62) e->whole = (int64_t)most;
 }
 
 static int64_t retained(const dl_explanation *e, const dl_holder **worst) {
@@ -117,8 +128,7 @@ static int64_t retained(const dl_explanation *e, const dl_holder **worst) {
   return n;
 }
 
-/* ---- what to try ---------------------------------------------------------------------------- */
-static const char *place(const dl_holder *h, char *buf, size_t cap) {
+const char *dl_holder_place(const dl_holder *h, char *buf, size_t cap) {
   const char *s = h->source;
   if (!s) {
     snprintf(buf, cap, "?");
@@ -130,95 +140,48 @@ static const char *place(const dl_holder *h, char *buf, size_t cap) {
   return buf;
 }
 
-static bool before(const dl_advice *a, dl_effort effort, int64_t saves) {
-  return a->effort != effort ? a->effort < effort : a->saves >= saves;
+/* ---- why ------------------------------------------------------------------------------------ */
+const char *const dl_verdict_name[] = {"size", "fragmentation", "retention", "refused", "segment"};
+
+/* Is so little free that no order of things would help for long? */
+static bool full(const dl_explanation *e) {
+  int64_t unused = e->capacity - e->live;
+  return unused < e->asked || unused < e->capacity / 16;
 }
 
-static void advise(dl_explanation *e, dl_effort effort, int64_t saves, const char *text) {
-  if (saves < 512 || e->advices == DL_ADVICE) return;
-  int k = e->advices++;
-  for (; k > 0 && !before(&e->advice[k - 1], effort, saves); k--) e->advice[k] = e->advice[k - 1];
-  e->advice[k].saves = saves;
-  e->advice[k].effort = effort;
-  snprintf(e->advice[k].text, sizeof e->advice[k].text, "%s", text);
+static dl_verdict judge(const dl_explanation *e) {
+  int64_t lacks = e->live + e->asked - e->capacity;
+  bool helps = e->retained > 0 && e->retained >= e->asked && e->retained >= lacks;
+  if (helps && (full(e) || e->retained >= e->holes)) return DL_OOM_RETENTION;
+  if (full(e)) return DL_OOM_SIZE;
+  if (e->holes == 0) return DL_OOM_REFUSED;
+  if (e->largest_hole >= e->asked) return DL_OOM_SEGMENT;
+  return e->whole > e->capacity ? DL_OOM_SIZE : DL_OOM_FRAGMENTATION;
 }
 
-/* Fewest bytes: segments of the root of what there is, their inputs and one segment kept. */
-static void advise_segments(dl_explanation *e, pass p) {
-  char text[200];
-  int k = 1;
-  while (k * k < p.layers) k++;
-  int kept = k + (p.layers + k - 1) / k;
-  if (p.layers < 6) return;
-  snprintf(text, sizeof text, "torch.utils.checkpoint.checkpoint_sequential(model, %d, x): "
-           "activations of one segment at a time, computed twice", k);
-  advise(e, DL_OTHER_WAY, p.saved / p.layers * (p.layers - kept), text);
+/* Without steps between them, what seemed one pass was many: the older ones are taken out. */
+static void without_older(dl_pass *p, int64_t older) {
+  double left = p->grows > older ? 1 - (double)older / (double)p->grows : 0;
+  p->grows = (int64_t)((double)p->grows * left);
+  p->given = (int64_t)((double)p->given * left);
+  p->saved = (int64_t)((double)p->saved * left);
+  p->mixed = (int64_t)((double)p->mixed * left);
+  p->layers = (int)(p->layers * left);
 }
 
-/* The line with the most activations, if it is not the one under way: what it called, run again in
- * backward. */
-static void advise_checkpoint(dl_explanation *e) {
-  const dl_holder *h = NULL;
-  dl_where here = {NULL, 0};
-  char at[80], text[200];
-  for (int i = 0; i < e->holders; i++)
-    if (!h || e->holder[i].saved > h->saved) h = &e->holder[i];
-  if (dl_where_fn) dl_where_fn(&here);
-  if (!h || !h->source || (here.source == h->source && here.line == h->line)) return;
-  snprintf(text, sizeof text, "torch.utils.checkpoint.checkpoint(f, x) at %s: activations are "
-           "computed again", place(h, at, sizeof at));
-  advise(e, DL_LESS, h->saved - h->last_saved, text);
-}
-
-/* No pass is under way: the line that holds most of what is neither model nor optimizer. */
-static void advise_letting_go(dl_explanation *e) {
-  const dl_holder *most = NULL;
-  char at[80], text[200];
-  for (int i = 0; i < e->holders; i++) {
-    const dl_holder *h = &e->holder[i];
-    if (h->transients && (!most || h->bytes > most->bytes)) most = h;
+static void conclude(dl_explanation *e) {
+  const dl_holder *worst;
+  e->retained = retained(e, &worst);
+  if (e->keeper.retained > e->retained) {
+    without_older(&e->pass, e->keeper.retained - e->retained);
+    e->retained = e->keeper.retained;
   }
-  if (!most || !most->source) return;
-  snprintf(text, sizeof text, "set to nil, if it is done with, what was made at %s",
-           place(most, at, sizeof at));
-  advise(e, DL_FREE, most->bytes, text);
-}
-
-static void advise_all(dl_explanation *e, const dl_holder *worst, pass p) {
-  bool forward = !dl_phase_backward && !dl_phase_step;
-  char at[80], text[200];
-  if (worst) {
-    snprintf(text, sizeof text, "let go of what earlier steps left (most was made at %s): keep "
-             "loss:item(), or x:detach():cpu(), not the tensor", place(worst, at, sizeof at));
-    advise(e, DL_FREE, e->retained, text);
-  }
-  if (e->verdict == DL_OOM_FRAGMENTATION)
-    advise(e, DL_FREE, e->holes,
-           dl_conf.expandable ? "torch.cuda.empty_cache() after large tensors went"
-                              : "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
-  if (forward)
-    advise(e, DL_FREE, e->role[DL_ROLE_GRAD], "opt:zero_grad() before the forward pass: the last "
-           "step's gradients still live (set_to_none=false keeps them)");
-  if (!dl_phase_step && p.grows > 0)
-    advise(e, DL_LESS, (p.grows + (forward ? e->asked : 0)) / 2,
-           "half the batch (and two backward() a step, to the same effect)");
-  if (forward) advise_checkpoint(e);
-  if (forward && p.grows == 0) advise_letting_go(e);
-  if (!dl_phase_step && p.mixed > 0 && !(dl_mode & DL_MODE_AUTOCAST))
-    advise(e, DL_LESS, p.mixed + (forward ? e->asked / 2 : 0) - e->role[DL_ROLE_PARAM] / 2,
-           "torch.autocast(\"cuda\"): activations in half precision");
-  if (!dl_phase_step) advise_segments(e, p);
-  if (dl_phase_step || e->role[DL_ROLE_STATE] > e->role[DL_ROLE_PARAM])
-    advise(e, DL_OTHER_WAY, e->role[DL_ROLE_STATE] + (dl_phase_step ? e->asked : 0),
-           "optim.SGD: it keeps no state, Adam two values a parameter");
-  if (forward && p.grows == 0)
-    advise(e, DL_OTHER_WAY, e->role[DL_ROLE_PARAM] / 2,
-           "a model in half precision: model:to(torch.bfloat16)");
+  e->verdict = judge(e);
+  dl_advise(e, worst);
 }
 
 void dl_explain(dl_pool *p, int dev, int64_t asked, dl_explanation *e) {
   const dl_pool_stats *s = dl_pool_figures(p);
-  const dl_holder *worst;
   memset(e, 0, sizeof *e);
   e->asked = asked;
   e->live = s->allocated_bytes[0].current;
@@ -232,14 +195,10 @@ void dl_explain(dl_pool *p, int dev, int64_t asked, dl_explanation *e) {
     e->role[m->st->role] += taken(m);
     e->role[DL_ROLE_OTHER] -= taken(m);
   }
-  e->retained = retained(e, &worst);
-  int64_t lacks = e->live + asked - e->capacity;
-  if (e->retained >= lacks && e->retained >= asked && e->retained > 0)
-    e->verdict = DL_OOM_RETENTION;
-  else if (lacks > 0) e->verdict = DL_OOM_SIZE;
-  else e->verdict = e->holes > 0 ? DL_OOM_FRAGMENTATION : DL_OOM_REFUSED;
-  advise_all(e, worst, look_at_pass(dev));
+  e->pass = look_at_pass(dev);
+  look_at_progress(e, dev);
   largest_first(e);
+  conclude(e);
 }
 
 /* ---- telling -------------------------------------------------------------------------------- */
@@ -266,7 +225,7 @@ static void tell_holders(const dl_explanation *e) {
     const dl_holder *h = &e->holder[i];
     size_t len = strlen(line);
     snprintf(line + len, sizeof line - len, "%s%s at %s (%s%s%s", len ? "; " : "",
-             dl_bytes_str(h->bytes, n), place(h, at, sizeof at), dl_role_name[h->role],
+             dl_bytes_str(h->bytes, n), dl_holder_place(h, at, sizeof at), dl_role_name[h->role],
              h->op ? ", " : "", h->op ? h->op : "");
     len = strlen(line);
     if (h->count > 1) snprintf(line + len, sizeof line - len, ", %d tensors)", h->count);
@@ -275,18 +234,57 @@ static void tell_holders(const dl_explanation *e) {
   if (*line) dl_note("largest: %s", line);
 }
 
-static void tell_verdict(const dl_explanation *e) {
-  char a[32], b[32], c[32];
+/* "4.56 GiB alive and 512.00 MiB asked for are …": and what the rest of the step would add. */
+static void tell_size(const dl_explanation *e) {
+  char a[32], b[32], c[32], more[160] = "";
   int64_t lacks = e->live + e->asked - e->capacity;
+  if (e->whole > e->live + e->asked && e->reached < e->params)
+    snprintf(more, sizeof more, "; the forward pass had met %d of %d parameters: a whole step may "
+             "take about %s", e->reached, e->params, dl_bytes_str(e->whole, c));
+  dl_bytes_str(e->live, a);
+  dl_bytes_str(e->asked, b);
+  if (lacks > 0)
+    dl_note("why: size. %s alive and %s asked for are %s more than the card can give%s", a, b,
+            dl_bytes_str(lacks, c), more);
+  else
+    dl_note("why: size. %s alive and %s asked for all but fill the %s that the card can give, and "
+            "no piece is large enough%s", a, b, dl_bytes_str(e->capacity, c), more);
+}
+
+static void tell_retention(const dl_explanation *e) {
+  const dl_keeper *k = &e->keeper;
+  char a[32], graphs[60] = "", at[110] = "";
+  if (!*k->path) {
+    dl_note("why: retention. %s were left by earlier steps, in lists or graphs; without them it "
+            "would fit", dl_bytes_str(e->retained, a));
+    return;
+  }
+  if (k->graphs) snprintf(graphs, sizeof graphs, ", %d separate graphs", k->graphs);
+  if (*k->place) snprintf(at, sizeof at, ", made at %s", k->place);
+  dl_note("why: retention. `%s` (%d tensor%s%s) keeps %s alive%s; without the older ones it would "
+          "fit", k->path, k->tensors, k->tensors == 1 ? "" : "s", graphs, dl_bytes_str(k->bytes, a),
+          at);
+}
+
+/* A free piece is large enough and may not be taken. */
+static void tell_segment(const dl_explanation *e) {
+  char a[32];
+  if (e->asked <= 1 << 20)
+    dl_note("why: segments. %s are free in segments of 20 MiB, which serve tensors above 1 MiB; "
+            "one of up to 1 MiB needs a segment of 2 MiB, and so much is not left on the card",
+            dl_bytes_str(e->holes, a));
+  else
+    dl_note("why: segments. %s are free, but in segments of another stream or for tensors of up to "
+            "1 MiB; this one needs a segment of its own, and so much is not left on the card",
+            dl_bytes_str(e->holes, a));
+}
+
+static void tell_verdict(const dl_explanation *e) {
+  char a[32], b[32];
   switch (e->verdict) {
-    case DL_OOM_SIZE:
-      dl_note("why: size. %s alive and %s asked for are %s more than the card can give",
-              dl_bytes_str(e->live, a), dl_bytes_str(e->asked, b), dl_bytes_str(lacks, c));
-      break;
-    case DL_OOM_RETENTION:
-      dl_note("why: retention. %s were left by earlier steps, in lists or graphs; without them it "
-              "would fit", dl_bytes_str(e->retained, a));
-      break;
+    case DL_OOM_SIZE: tell_size(e); break;
+    case DL_OOM_RETENTION: tell_retention(e); break;
+    case DL_OOM_SEGMENT: tell_segment(e); break;
     case DL_OOM_FRAGMENTATION:
       dl_note("why: fragmentation. %s are free but scattered between live tensors; the largest "
               "piece has %s", dl_bytes_str(e->holes, a), dl_bytes_str(e->largest_hole, b));
@@ -297,19 +295,57 @@ static void tell_verdict(const dl_explanation *e) {
   }
 }
 
+/* "saves 2.50 GiB, enough"; of a pass that was not through also what it would save in all. */
+static void tell_advice(const dl_explanation *e, int i) {
+  const dl_advice *v = &e->advice[i];
+  char a[32], b[32], whole[80] = "";
+  int64_t least = e->live + e->asked, need = e->whole > least ? e->whole : least;
+  bool guessed = v->whole > v->saves + v->saves / 16;
+  if (guessed)
+    snprintf(whole, sizeof whole, " here, about %s in a whole step", dl_bytes_str(v->whole, b));
+  const char *enough = "";
+  if (need > e->capacity)
+    enough = need - v->whole <= e->capacity ? ", enough" : ", not enough alone";
+  else if (e->verdict == DL_OOM_RETENTION && v->saves == e->retained)
+    enough = ", enough";
+  dl_note("%s: %s (saves %s%s%s)", i ? "or" : "try", v->text, dl_bytes_str(v->saves, a), whole,
+          enough);
+}
+
+/* ---- the last one --------------------------------------------------------------------------- */
 static dl_explanation last;      /* 5 KB that a deep stack need not carry */
+static int last_dev = -1;        /* of an error that was not looked at yet */
+static size_t told_from, told_to; /* where in dl_err.notes it stands */
 const dl_explanation *dl_last_oom(void) { return &last; }
 
+static void tell(int dev) {
+  told_from = strlen(dl_err.notes);
+  tell_roles(&last, dev);
+  tell_holders(&last);
+  tell_verdict(&last);
+  for (int i = 0; i < last.advices && i < 3; i++) tell_advice(&last, i);
+  told_to = strlen(dl_err.notes);
+}
+
 void dl_explain_oom(dl_pool *p, int dev, size_t asked) {
-  char n[32];
-  dl_explanation *e = &last;
-  dl_explain(p, dev, (int64_t)asked, e);
-  tell_roles(e, dev);
-  tell_holders(e);
-  tell_verdict(e);
-  int64_t lacks = e->live + e->asked - e->capacity;
-  for (int i = 0; i < e->advices && i < 3; i++)
-    dl_note("%s: %s (saves %s%s)", i ? "or" : "try", e->advice[i].text,
-            dl_bytes_str(e->advice[i].saves, n),
-            lacks > 0 && e->advice[i].saves >= lacks ? ", enough" : "");
+  dl_explain(p, dev, (int64_t)asked, &last);
+  tell(dev);
+  last_dev = dev;
+}
+
+int dl_explain_pending(void) {
+  int dev = dl_err.kind == DL_E_OOM ? last_dev : -1;
+  last_dev = -1;
+  return dev;
+}
+
+void dl_explain_keeper(const dl_keeper *k, int dev) {
+  char after[DL_MESSAGE_MAX] = "";
+  if (strlen(dl_err.notes) < told_to) return;
+  snprintf(after, sizeof after, "%s", dl_err.notes + told_to);
+  dl_err.notes[told_from] = '\0';
+  last.keeper = *k;
+  conclude(&last);
+  tell(dev);
+  if (*after) dl_note("%s", after + (*after == '\n'));
 }

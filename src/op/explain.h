@@ -9,6 +9,7 @@
 #define DL_EXPLAIN_H
 
 #include "mem/pool.h"
+#include "tensor/devmem.h"
 #include "tensor/ledger.h"
 
 enum { DL_HOLDERS = 64, DL_ADVICE = 8 };
@@ -26,24 +27,51 @@ typedef struct dl_holder {
   int64_t saved, last_saved;     /* activations that ops of the pass under way made there */
 } dl_holder;
 
+/* A variable or table that keeps several passes alive: told by the binding, who alone can look. */
+typedef struct dl_keeper {
+  char path[120];                /* as the user would write it, "" = nobody */
+  char place[80];                /* file:line that made the newest of it, or "" */
+  int tensors;                   /* found there … */
+  int graphs;                    /* … and how many separate graphs hang on them */
+  int64_t bytes;                 /* that live because of it */
+  int64_t retained;              /* of these: all but the newest pass */
+} dl_keeper;
+
+/* What the pass under way has made so far. */
+typedef struct dl_pass {
+  bool backward, step;           /* where it was; neither: going forward */
+  int layers;                    /* tensors that ops made and the graph saved */
+  int64_t grows, given, saved;   /* bytes; given: of these, made by no op */
+  int64_t mixed, largest;        /* saved by half precision; of the largest activation */
+  double rest;                   /* a whole forward pass is about so many times what was done */
+} dl_pass;
+
 typedef enum dl_verdict {
   DL_OOM_SIZE,                   /* what lives and what was asked exceed the card */
   DL_OOM_FRAGMENTATION,          /* free bytes would do, but they lie scattered */
-  DL_OOM_RETENTION,              /* without what older steps left it would fit */
-  DL_OOM_REFUSED                 /* there was room: the driver refused */
+  DL_OOM_RETENTION,              /* without what older passes left it would fit */
+  DL_OOM_REFUSED,                /* there was room: the driver refused */
+  DL_OOM_SEGMENT                 /* a free piece would do, but it is kept for other sizes */
 } dl_verdict;
+extern const char *const dl_verdict_name[]; /* "size", … */
 
 /* What it takes: nothing, less work a step, another way of training. */
 typedef enum dl_effort { DL_FREE, DL_LESS, DL_OTHER_WAY } dl_effort;
-typedef struct dl_advice { int64_t saves; dl_effort effort; char text[200]; } dl_advice;
+/* saves: of what lives now and was asked for; whole: of a whole step (guessed where the pass was
+ * not through). */
+typedef struct dl_advice { int64_t saves, whole; dl_effort effort; char text[320]; } dl_advice;
 
 typedef struct dl_explanation {
   int64_t asked, live, capacity; /* capacity: what this process could have of the card */
   int64_t role[DL_ROLE_COUNT];
   int64_t workspace;             /* cuBLAS's; with the roles it adds up to live */
   int64_t holes, largest_hole;   /* free inside reserved segments */
-  int64_t retained;              /* left by older steps, line by line again and again */
+  int64_t retained;              /* left by older passes, line by line or in the keeper */
+  int reached, params;           /* parameters that the graph has met, of the trainable ones */
+  int64_t whole;                 /* what a whole step may take: at least live + asked */
   dl_verdict verdict;
+  dl_pass pass;
+  dl_keeper keeper;
   int holders, advices;          /* largest first, least effort first */
   dl_holder holder[DL_HOLDERS];
   dl_advice advice[DL_ADVICE];
@@ -54,8 +82,19 @@ void dl_explain(dl_pool *p, int dev, int64_t asked, dl_explanation *e);
 /* Appends it to dl_err as notes: roles, holders, verdict, three things to try. */
 void dl_explain_oom(dl_pool *p, int dev, size_t asked);
 const dl_explanation *dl_last_oom(void);      /* what it said last; asked is 0 before the first */
+/* The device of the out of memory that dl_err tells of, until somebody has looked for a keeper of
+ * it; -1 afterwards, and after other errors. */
+int dl_explain_pending(void);
+/* Tells the same once more with what the binding found. */
+void dl_explain_keeper(const dl_keeper *k, int dev);
 
 /* Where the program is, told by the walk and by the optimizers: advice depends on it. */
 extern int dl_phase_backward, dl_phase_step;
+
+/* ---- between explain.c and advise.c --------------------------------------------------------- */
+bool dl_devmem_given(const dl_devmem *m); /* a factory, a copy or the user made it */
+const char *dl_holder_place(const dl_holder *h, char *buf, size_t cap); /* "train.lua:12" */
+/* Fills e->advice; worst: the line that left most in earlier steps, or NULL. */
+void dl_advise(dl_explanation *e, const dl_holder *worst);
 
 #endif

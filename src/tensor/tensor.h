@@ -21,7 +21,8 @@ typedef struct dl_storage {
   uint32_t version;              /* bumped by each in-place write through any view */
   dl_device dev;
   uint8_t inline_data;           /* data lives in the tensor's own block */
-  uint8_t pinned;
+  uint8_t pinned : 1;
+  uint8_t reached : 1, frozen : 1; /* of a parameter: some graph leads here; it wants no gradient */
   uint8_t role;                  /* dl_role: what the bytes are for, see ledger.h */
   uint8_t numberless;            /* dry run: a size without values; its bytes are never touched */
   uint16_t saves;                /* how many graph nodes keep them; sticks at 65535 */

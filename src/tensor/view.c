@@ -143,6 +143,7 @@ dl_status dl_tensor_set_data(dl_tensor *t, dl_tensor *src) {
   dl_storage *old = t->st;
   if (old->role == DL_ROLE_PARAM && src->st->role == DL_ROLE_OTHER)
     dl_ledger_move(src->st, DL_ROLE_PARAM);
+  if (t->is_param) src->st->frozen = !t->requires_grad;
   src->st->refs++;
   t->st = src->st;
   t->data = src->data;
