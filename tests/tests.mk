@@ -129,7 +129,7 @@ test-cuda:
 	@$(ASAN_MAKE) -j$(JOBS) $(TEST_CUDA:$(BUILD)/%=build-asan/%)
 	$(ASAN_ENV) FULL=$(FULL) $(PROVE) --exec '' $(TEST_CUDA:$(BUILD)/%=build-asan/%)
 	@$(ASAN_MAKE) -j$(JOBS) all build-asan/dl_cuda_fake.so
-	$(ASAN_ENV) FULL=$(FULL) DLREPL=$(CURDIR)/build-asan/dlrepl $(PROVE) tests/cuda/plugin.t
+	$(ASAN_ENV) FULL=$(FULL) DLREPL=$(CURDIR)/build-asan/dlrepl $(PROVE) -j$(JOBS) tests/cuda/plugin.t tests/cuda/driver
 	FULL=$(FULL) $(PROVE) tests/cuda/compile.t
 
 .SECONDARY: $(FIBER_O) $(TEST_CUDA:%=%.o) $(BUILD)/tests/cuda/run.o

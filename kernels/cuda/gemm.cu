@@ -217,7 +217,8 @@ static bool stored(int64_t rows, int64_t cols, int64_t rs, int64_t cs, bool *tur
   return (rows == 1 || rs == 1) && *ld >= rows;
 }
 
-/* False where there is no cuBLAS, or where it does not take the operands. */
+/* False where there is no cuBLAS, where it does not take the operands, or where it does not start
+ * and has taken itself away. */
 static bool try_driver(const dl_cu_product &g, void *stream, dl_status *st) {
   dl_cuda_gemm p = {};
   if (!dl_cuda_environment.gemm || g.k == 0) return false;
@@ -232,7 +233,7 @@ static bool try_driver(const dl_cu_product &g, void *stream, dl_status *st) {
   p.step_a = g.abs, p.step_b = g.bbs, p.step_c = g.cbs;
   p.alpha = g.alpha, p.beta = g.beta;
   *st = dl_cuda_environment.gemm(&p, stream);
-  return true;
+  return dl_cuda_environment.gemm != NULL;
 }
 
 /* ---- by dtype ------------------------------------------------------------------------------- */

@@ -21,7 +21,8 @@ enum {
   DL_CU_OK = 0, DL_CU_INVALID_VALUE = 1, DL_CU_OOM = 2, DL_CU_NO_DRIVER = 35,
   DL_CU_TOO_OLD = 36, DL_CU_NO_DEVICE = 100, DL_CU_ORDINAL = 101, DL_CU_NOT_READY = 600,
   DL_CU_ILLEGAL = 700, DL_CU_ASSERT = 710, DL_CU_LAUNCH_FAILED = 719, DL_CU_UNSUPPORTED = 801,
-  DL_CU_LOST = 46, DL_CU_UNKNOWN = 999,
+  DL_CU_LOST = 46, DL_CU_NO_CODE = 209, DL_CU_ECC = 214, DL_CU_TIMEOUT = 702,
+  DL_CU_UNKNOWN = 999,
   DL_CU_RAISED = -1 /* a host-side error: dl_err is set already, the device is well */
 };
 
@@ -48,6 +49,10 @@ typedef struct dl_copy {
   bool pinned;                   /* the host side is pinned memory */
   bool async;                    /* do not wait for the end */
 } dl_copy;
+
+typedef struct dl_gpu_user {
+  int64_t pid, nbytes;
+} dl_gpu_user;
 
 typedef int64_t dl_stream;       /* 0: the default stream */
 typedef struct dl_event dl_event;
@@ -100,6 +105,18 @@ typedef struct dl_driver {
   void (*set_tf32)(bool matmul, bool conv);
   /* The failed kernel's own words about error(dev), "" when there are none. NULL: never any. */
   const char *(*why)(int dev);
+  /* Processes that use dev and their bytes of it, at most `most`; how many, -1: not known. NULL:
+   * nobody but this one, with the pool's bytes and the context's. */
+  int (*users)(int dev, dl_gpu_user *out, int most);
+  /* Memory that the driver's own needs left idle goes back to the card. NULL: there is none. */
+  void (*trim)(int dev);
+  /* Products on stream s work in these bytes of the pool's; p NULL: no longer. NULL: none do. */
+  void (*workspace)(int dev, dl_stream s, void *p, size_t nbytes);
 } dl_driver;
+
+/* For a driver that finds no memory for a need of its own: what the pool of dev keeps in store goes
+ * back to the card; was there any? Then, if it is still short, OutOfMemoryError of nbytes. */
+bool dl_driver_make_room(int dev);
+dl_status dl_driver_out_of_memory(int dev, size_t nbytes);
 
 #endif

@@ -205,6 +205,21 @@ void dl_gpu_set_tf32(uint8_t bits) {
   if (dl_gpu) dl_gpu->set_tf32(bits & DL_TF32_MATMUL, bits & DL_TF32_CONV);
 }
 
+/* ---- what a driver asks of its pools --------------------------------------------------------- */
+bool dl_driver_make_room(int dev) {
+  if (!dl_gpu || !pools[dev]) return false;
+  if (dl_pool_collect) dl_pool_collect(true);
+  const dl_stat *reserved = &dl_pool_figures(pools[dev])->reserved_bytes[DL_POOL_ALL];
+  int64_t before = reserved->current;
+  return dl_pool_empty_cache(pools[dev]) == DL_OK && reserved->current < before;
+}
+
+dl_status dl_driver_out_of_memory(int dev, size_t nbytes) {
+  dl_pool *p = dl_gpu_pool(dev);
+  if (p) return dl_pool_refuse(p, nbytes);
+  return dl_fail(DL_OutOfMemoryError, DL_E_OOM, "CUDA error: out of memory");
+}
+
 /* ---- contexts -------------------------------------------------------------------------------- */
 dl_status dl_gpu_well(int dev) { return dl_gpu ? dl_gpu_error(dl_gpu->error(dev)) : absent(); }
 

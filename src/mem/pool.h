@@ -55,6 +55,8 @@ void dl_pool_delete(dl_pool *p);   /* gives segments back; no chunk may be hande
 /* n > 0 bytes for use on stream s. OutOfMemoryError with PyTorch's text after the ladder: cached
  * block, driver, dl_pool_collect, cached block again, flush, driver. */
 dl_status dl_pool_alloc(dl_pool *p, size_t n, dl_stream s, dl_chunk **out);
+/* The same error for n bytes that somebody else wanted of the device. */
+dl_status dl_pool_refuse(dl_pool *p, size_t n);
 void dl_pool_free(dl_chunk *c);
 void *dl_chunk_ptr(const dl_chunk *c);
 size_t dl_chunk_bytes(const dl_chunk *c);    /* what it takes from the pool */

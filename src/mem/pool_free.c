@@ -95,6 +95,7 @@ int dl_pool_flush(dl_pool *p) {
 
 dl_status dl_pool_empty_cache(dl_pool *p) {
   int code = dl_pool_flush(p);
+  if (p->drv->trim) p->drv->trim(p->dev);
   return dl_gpu_error(code);
 }
 

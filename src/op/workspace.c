@@ -33,7 +33,16 @@ static struct slot {
   int dev;
 } slots[SLOTS];
 
+/* The bytes are the driver's to work in, where it does. */
+static void tell(const struct slot *s, bool gone) {
+  bool lives = s->epoch && dl_gpu && s->epoch == dl_gpu_epochs[s->dev];
+  const dl_chunk *c = s->chunk[0];
+  if (lives && c && dl_gpu->workspace)
+    dl_gpu->workspace(s->dev, s->stream, gone ? NULL : dl_chunk_ptr(c), dl_chunk_bytes(c));
+}
+
 static void drop(struct slot *s) {
+  tell(s, true);
   dl_pool_free(s->chunk[0]);
   dl_pool_free(s->chunk[1]);
   *s = (struct slot){.epoch = 0};
@@ -116,7 +125,10 @@ dl_status dl_workspace(dl_opid op, const dl_call *c) {
   int dev = c->dev.index;
   struct slot *s = slot_of(dev, dl_gpu_stream(dev));
   if (!s) return DL_OK;
-  if (!s->chunk[0]) DL_TRY(fill(s, 0, blas_bytes(dev)));
+  if (!s->chunk[0]) {
+    DL_TRY(fill(s, 0, blas_bytes(dev)));
+    tell(s, false);
+  }
   if (s->chunk[1] || !goes_through_lt(op, c)) return DL_OK;
   return fill(s, 1, lt_bytes(dev));
 }

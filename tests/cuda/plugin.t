@@ -1,38 +1,12 @@
 #!/usr/bin/perl
 # plugin.t -- the real driver without a GPU: loaded, refused in words, run over a runtime of ours
 #
-# build-asan/dl_cuda_fake.so is kernels/cuda and its driver, compiled by g++ over
-# fake/cuda_runtime.h; the program loads it as it would load the true plugin.
+# See FakeGpu.pm.
 use strict;
 use warnings;
-use Cwd 'abs_path';
-use File::Temp 'tempdir';
+use lib 'tests/cuda';
+use FakeGpu;
 use Test::More;
-
-my $bin  = $ENV{DLREPL} // abs_path('build-asan/dlrepl');
-my $fake = abs_path('build-asan/dl_cuda_fake.so');
-plan skip_all => "$bin or the plugin of the tests was not built"
-    unless -x $bin && $fake && -e $fake;
-my $dir = tempdir(CLEANUP => 1);
-$ENV{DLREPL_CUDA}        = 1;
-$ENV{DLREPL_CUBLAS}      = 0;    # a real one would find no GPU
-$ENV{DLREPL_CUDA_PLUGIN} = $fake;
-$ENV{LUA_PATH}           = 'tests/lua/?.lua;;';
-
-# Output of a program, both streams.
-sub run_lua {
-    my ($code, %env) = @_;
-    local @ENV{keys %env} = values %env;
-    open my $f, '>', "$dir/p.lua" or die $!;
-    print $f $code;
-    close $f;
-    return scalar `$bin $dir/p.lua 2>&1 </dev/null`;
-}
-sub says {
-    my ($out, $want, $name) = @_;
-    my $ok = ref $want ? $out =~ $want : index($out, $want) >= 0;
-    ok($ok, $name) or diag("got:  $out\nwant: $want");
-}
 
 # ---- refused in words ----------------------------------------------------------------------------
 my $touch = 'print(torch.cuda.is_available())
@@ -120,7 +94,7 @@ print(torch.ones(1):cuda():item() == 1 and "well")
 L
      'a bad label is an assert that stays until the device is reset');
 my $illegal = qr/illegal memory access was encountered(?:.*\n)*cpu 6\.0/;
-says(run_lua(<<'L', DLREPL_FAKE_CUDA_FAULT => 40), $illegal,
+says(run_lua(<<'L', DLREPL_FAKE_CUDA_FAIL => 'cudaGetLastError:40=700'), $illegal,
 local ok, e
 for i = 1, 200 do
   ok, e = pcall(function() return (torch.ones(3):cuda() + 1):sum():item() end)

@@ -7,41 +7,18 @@
 #include "driver.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <time.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
-void dl_cuda_scratch_end(dl_stream s);
-int dl_cuda_forget(int dev);
-
 bool dl_cuda_tf32, dl_cuda_conv_tf32 = true;
-static bool forked, blocking;
+static bool blocking;
 static int devices;
 
 static cudaStream_t stream_of(dl_stream s) { return (cudaStream_t)(intptr_t)s; }
 
-/* PyTorch's words; CUDA itself would fail in ways nobody understands. */
-static int in_child(void) {
-  dl_fail(DL_RuntimeError, DL_E_DEVICE,
-          "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you "
-          "must use the 'spawn' start method");
-  return DL_CU_RAISED;
-}
-
-static int enter(int dev) {
-  if (forked) return in_child();
-  if (dev < 0 || dev >= devices) return DL_CU_ORDINAL;
-  return dl_cuda_enter(dev);
-}
-
-#define ENTER(dev)                 \
-  do {                             \
-    int code_ = enter(dev);        \
-    if (code_) return code_;       \
-  } while (0)
 /* After waiting: an error of the runtime, or a bad value that a kernel noted. */
 static int waited(int dev, cudaError_t e) {
   int code = dl_cuda_code(dev, e);
@@ -53,7 +30,7 @@ static int device_count(void) { return devices; }
 
 static int props(int dev, dl_props *out) {
   cudaDeviceProp p;
-  ENTER(dev);
+  DL_CUDA_ENTER(dev);
   int code = dl_cuda_code(dev, cudaGetDeviceProperties(&p, dev));
   if (code) return code;
   snprintf(out->name, sizeof out->name, "%.79s", p.name);
@@ -69,7 +46,6 @@ static int props(int dev, dl_props *out) {
   out->shared_per_block_optin = (int64_t)p.sharedMemPerBlockOptin;
   out->regs_per_sm = p.regsPerMultiprocessor;
   out->bus_bits = p.memoryBusWidth;
-  out->context_bytes = dl_cuda_dev[dev].context_bytes;
   const unsigned char *u = (const unsigned char *)p.uuid.bytes;
   snprintf(out->uuid, sizeof out->uuid,
            "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1],
@@ -79,22 +55,21 @@ static int props(int dev, dl_props *out) {
 }
 
 static int mem_info(int dev, size_t *free_bytes, size_t *total) {
-  ENTER(dev);
+  DL_CUDA_ENTER(dev);
   return dl_cuda_code(dev, cudaMemGetInfo(free_bytes, total));
 }
 
 static int peer_ok(int dev, int peer, bool *yes) {
   int can = 0;
-  ENTER(dev);
+  DL_CUDA_ENTER(dev);
   int code = dl_cuda_code(dev, cudaDeviceCanAccessPeer(&can, dev, peer));
   *yes = can != 0;
   return code;
 }
 
 static int reset(int dev) {
-  if (forked) return in_child();
-  if (dev < 0 || dev >= devices) return DL_CU_ORDINAL;
-  return dl_cuda_forget(dev);
+  int code = dl_cuda_there(dev);
+  return code ? code : dl_cuda_forget(dev);
 }
 
 static int standing(int dev) { return dev >= 0 && dev < devices ? dl_cuda_dev[dev].error : 0; }
@@ -102,23 +77,23 @@ static const char *why(int dev) { return dev >= 0 && dev < devices ? dl_cuda_dev
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 static int mem_new(int dev, size_t n, void **out) {
-  ENTER(dev);
-  return dl_cuda_code(dev, cudaMalloc(out, n));
+  DL_CUDA_ENTER(dev);
+  int code = dl_cuda_code(dev, cudaMalloc(out, n));
+  if (code == DL_CU_OOM && dl_cuda_scratch_trim(dev)) code = dl_cuda_code(dev, cudaMalloc(out, n));
+  return code;
 }
 static int mem_free(int dev, void *p, size_t) {
-  ENTER(dev);
+  DL_CUDA_ENTER(dev);
   return waited(dev, cudaFree(p));
 }
-/* Virtual ranges need the driver API; the pool is told, and takes whole segments instead. */
-static int va_new(int, size_t, void **) { return DL_CU_UNSUPPORTED; }
-static int va_free(int, void *, size_t) { return DL_CU_UNSUPPORTED; }
+static void trim(int dev) { dl_cuda_scratch_trim(dev); }
 static int pinned_new(size_t n, void **out) {
   int dev = dl_cuda_now() < 0 ? 0 : dl_cuda_now();
-  ENTER(dev);
+  DL_CUDA_ENTER(dev);
   return dl_cuda_code(dev, cudaHostAlloc(out, n, cudaHostAllocPortable));
 }
 static int pinned_free(void *p, size_t) {
-  if (forked) return DL_CU_OK;
+  if (dl_cuda_forked) return DL_CU_OK;
   cudaError_t e = cudaFreeHost(p);
   cudaGetLastError();
   return (int)e;
@@ -127,25 +102,27 @@ static int pinned_free(void *p, size_t) {
 /* ---- streams and events ---------------------------------------------------------------------- */
 static int stream_new(int dev, int priority, dl_stream *out) {
   cudaStream_t s;
-  ENTER(dev);
+  DL_CUDA_ENTER(dev);
   int code = dl_cuda_code(dev, cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, priority));
   *out = code ? 0 : (dl_stream)(intptr_t)s;
   return code;
 }
 static int stream_free(int dev, dl_stream s) {
-  ENTER(dev);
+  DL_CUDA_ENTER(dev);
+  dl_cuda_scratch_leave(dev, stream_of(s));
+  dl_cuda_blas_workspace(dev, s, nullptr, 0);
   return dl_cuda_code(dev, cudaStreamDestroy(stream_of(s)));
 }
 static int stream_query(int dev, dl_stream s) {
-  ENTER(dev);
+  DL_CUDA_ENTER(dev);
   return waited(dev, cudaStreamQuery(stream_of(s)));
 }
 static int stream_sync(int dev, dl_stream s) {
-  ENTER(dev);
+  DL_CUDA_ENTER(dev);
   return waited(dev, cudaStreamSynchronize(stream_of(s)));
 }
 static int device_sync(int dev) {
-  ENTER(dev);
+  DL_CUDA_ENTER(dev);
   return waited(dev, cudaDeviceSynchronize());
 }
 
@@ -155,11 +132,11 @@ struct dl_event {
 };
 
 static int stream_wait(int dev, dl_stream s, dl_event *e) {
-  ENTER(dev);
+  DL_CUDA_ENTER(dev);
   return dl_cuda_code(dev, cudaStreamWaitEvent(stream_of(s), e->e, 0));
 }
 static int event_new(int dev, bool timing, dl_event **out) {
-  ENTER(dev);
+  DL_CUDA_ENTER(dev);
   dl_event *e = (dl_event *)malloc(sizeof *e);
   if (!e) return DL_CU_OOM;
   e->dev = dev;
@@ -170,25 +147,25 @@ static int event_new(int dev, bool timing, dl_event **out) {
   return code;
 }
 static int event_free(dl_event *e) {
-  if (!forked && cudaEventDestroy(e->e) != cudaSuccess) cudaGetLastError();
+  if (!dl_cuda_forked && cudaEventDestroy(e->e) != cudaSuccess) cudaGetLastError();
   free(e);
   return DL_CU_OK;
 }
 static int event_record(dl_event *e, dl_stream s) {
-  ENTER(e->dev);
+  DL_CUDA_ENTER(e->dev);
   return dl_cuda_code(e->dev, cudaEventRecord(e->e, stream_of(s)));
 }
 static int event_query(dl_event *e) {
-  ENTER(e->dev);
+  DL_CUDA_ENTER(e->dev);
   return waited(e->dev, cudaEventQuery(e->e));
 }
 static int event_sync(dl_event *e) {
-  ENTER(e->dev);
+  DL_CUDA_ENTER(e->dev);
   return waited(e->dev, cudaEventSynchronize(e->e));
 }
 static int event_elapsed(dl_event *from, dl_event *to, double *ms) {
   float f = 0;
-  ENTER(from->dev);
+  DL_CUDA_ENTER(from->dev);
   int code = dl_cuda_code(from->dev, cudaEventElapsedTime(&f, from->e, to->e));
   *ms = f;
   return code;
@@ -202,7 +179,7 @@ static int copy(const dl_copy *c, dl_stream s) {
   /* what is written to may still be read by what the peer has queued */
   int code = c->kind == DL_COPY_PEER ? device_sync(c->dst_dev) : DL_CU_OK;
   if (code) return code;
-  ENTER(dev);
+  DL_CUDA_ENTER(dev);
   if (c->kind == DL_COPY_PEER)
     code = dl_cuda_code(dev, cudaMemcpyPeerAsync(c->dst, c->dst_dev, c->src, c->src_dev, c->nbytes,
                                                  stream_of(s)));
@@ -217,28 +194,34 @@ static int copy(const dl_copy *c, dl_stream s) {
 }
 
 static int fill(int dev, void *p, int byte, size_t n, dl_stream s) {
-  ENTER(dev);
+  DL_CUDA_ENTER(dev);
   return dl_cuda_code(dev, cudaMemsetAsync(p, byte, n, stream_of(s)));
 }
 
 static int launched(int dev, dl_status st, dl_stream s) {
-  dl_cuda_scratch_end(s);
-  int code = dl_cuda_code(dev, cudaGetLastError());
-  if (code) return code;
-  if (st != DL_OK) return DL_CU_RAISED;
-  return blocking ? waited(dev, cudaStreamSynchronize(stream_of(s))) : DL_CU_OK;
+  int code = dl_cuda_code(dev, cudaGetLastError()), refused = dl_cuda_refused();
+  if (!code && st != DL_OK) code = refused ? refused : DL_CU_RAISED;
+  if (code || !blocking) return code;
+  return waited(dev, cudaStreamSynchronize(stream_of(s)));
+}
+
+static int run(int dev, dl_stream s, dl_kcall *k) {
+  dl_cuda_fn fn = dl_cuda_plugin.kernels[k->op];
+  if (!fn) return DL_CU_UNSUPPORTED;
+  dl_cuda_mark mark = dl_cuda_scratch_begin(stream_of(s));
+  dl_status st = fn(k, stream_of(s));
+  dl_cuda_scratch_end(stream_of(s), mark);
+  return launched(dev, st, s);
 }
 
 static int launch(int dev, dl_stream s, dl_kcall *k) {
-  ENTER(dev);
-  dl_cuda_fn fn = dl_cuda_plugin.kernels[k->op];
-  if (!fn) return DL_CU_UNSUPPORTED;
-  return launched(dev, fn(k, stream_of(s)), s);
+  DL_CUDA_ENTER(dev);
+  return run(dev, s, k);
 }
 
 static int copy_view(int dev, dl_stream s, const void *dst, const void *src) {
   dl_kcall k;
-  ENTER(dev);
+  DL_CUDA_ENTER(dev);
   memset(&k, 0, sizeof k);
   k.op = DL_OP_copy_;
   k.compute = DL_NODTYPE;
@@ -249,7 +232,7 @@ static int copy_view(int dev, dl_stream s, const void *dst, const void *src) {
   dl_arg arg[3];
   memset(arg, 0, sizeof arg);
   k.arg = arg;
-  return launched(dev, dl_cuda_plugin.kernels[DL_OP_copy_](&k, stream_of(s)), s);
+  return run(dev, s, &k);
 }
 
 /* ---- clocks ---------------------------------------------------------------------------------- */
@@ -259,32 +242,12 @@ static double host_us(void) {
   return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
-/* What nvidia-smi shows, asked of the library that it asks. */
-static int busy(int dev, double *kernel_us, double *elapsed_us) {
-  struct rates { unsigned gpu, memory; } r = {0, 0};
-  void *handle = nullptr;
-  *kernel_us = *elapsed_us = 0;
-  void *lib = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!lib) return DL_CU_UNSUPPORTED;
-  auto init = (int (*)(void))dlsym(lib, "nvmlInit_v2");
-  auto get = (int (*)(unsigned, void **))dlsym(lib, "nvmlDeviceGetHandleByIndex_v2");
-  auto rate = (int (*)(void *, rates *))dlsym(lib, "nvmlDeviceGetUtilizationRates");
-  bool ok = init && get && rate && !init() && !get((unsigned)dev, &handle) && !rate(handle, &r);
-  dlclose(lib);
-  if (!ok) return DL_CU_UNSUPPORTED;
-  *kernel_us = r.gpu;
-  *elapsed_us = 100;
-  return DL_CU_OK;
-}
-
 static void set_tf32(bool matmul, bool conv) {
   dl_cuda_tf32 = matmul;
   dl_cuda_conv_tf32 = conv;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
-static void mark_child(void) { forked = true; }
-
 static bool has_driver(void) {
   void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (lib) dlclose(lib);
@@ -314,19 +277,21 @@ extern "C" const dl_driver *dl_cuda_open(int *code, char *words, size_t cap) {
   devices = n < DL_CUDA_DEVICES ? n : DL_CUDA_DEVICES;
   const char *block = getenv("CUDA_LAUNCH_BLOCKING");
   blocking = block && !strcmp(block, "1");
-  pthread_atfork(nullptr, nullptr, mark_child);
+  dl_cuda_start(devices);
   d.name = "cuda";
   d.device_count = device_count, d.props = props, d.mem_info = mem_info, d.peer_ok = peer_ok;
   d.reset = reset, d.error = standing, d.why = why;
-  d.mem_new = mem_new, d.mem_free = mem_free, d.va_new = va_new, d.va_free = va_free;
-  d.page_map = va_free, d.page_unmap = va_free;
+  d.mem_new = mem_new, d.mem_free = mem_free;
+  d.va_new = dl_cuda_va_new, d.va_free = dl_cuda_va_free;
+  d.page_map = dl_cuda_page_map, d.page_unmap = dl_cuda_page_unmap;
+  d.trim = trim, d.workspace = dl_cuda_blas_workspace;
   d.pinned_new = pinned_new, d.pinned_free = pinned_free;
   d.stream_new = stream_new, d.stream_free = stream_free, d.stream_query = stream_query;
   d.stream_sync = stream_sync, d.stream_wait = stream_wait, d.device_sync = device_sync;
   d.event_new = event_new, d.event_free = event_free, d.event_record = event_record;
   d.event_query = event_query, d.event_sync = event_sync, d.event_elapsed = event_elapsed;
   d.copy = copy, d.fill = fill, d.launch = launch, d.copy_view = copy_view;
-  d.host_us = host_us, d.busy = busy, d.set_tf32 = set_tf32;
+  d.host_us = host_us, d.busy = dl_cuda_busy, d.users = dl_cuda_users, d.set_tf32 = set_tf32;
   *code = DL_CU_OK;
   return &d;
 }

@@ -1,0 +1,120 @@
+#!/usr/bin/perl
+# memory.t -- the real driver's memory: expandable segments, scratch, and cards that are short
+use strict;
+use warnings;
+use lib 'tests/cuda';
+use FakeGpu;
+use Test::More;
+
+my %expandable = (PYTORCH_CUDA_ALLOC_CONF => 'expandable_segments:True');
+
+# Large and small, freed in the middle, grown over it, emptied; the pool's figures at each step.
+my $program = <<'L';
+local card = os.getenv("TEST_SIMULATED")
+if card then dlrepl.simulate(card) end
+local dev, MiB = {device = "cuda"}, 2 ^ 20 // 1 | 0
+local function figures(what)
+  collectgarbage() collectgarbage()
+  local s = torch.cuda.memory_stats()
+  print(what, s["allocated_bytes.all.current"], s["reserved_bytes.all.current"],
+        s["active_bytes.all.current"], s["inactive_split_bytes.all.current"],
+        s["segment.all.current"], s["num_alloc_retries"], s["num_ooms"],
+        s["num_device_alloc"], s["num_device_free"])
+end
+local one = torch.ones(1, dev)
+figures("one float")
+local five = torch.ones(5 * MiB // 4, dev)
+figures("5 MiB")
+local many = torch.ones(25 * MiB // 4, dev)
+figures("25 MiB")
+five = nil
+torch.cuda.empty_cache()
+figures("the 5 MiB gone")
+local two = torch.empty(2 * MiB // 4, dev)
+local wide = torch.empty(70 * MiB // 4, dev)
+figures("2 and 70 MiB")
+local x = torch.ones(300, 300, dev)
+for _ = 1, 3 do x = x:mm(x):softmax(1):sum(0, true):expand(300, 300):contiguous() end
+figures("a few ops")
+many, two, wide, x = nil, nil, nil, nil
+torch.cuda.empty_cache()
+figures("all but one gone")
+print(one:item())
+L
+for my $case (['plain segments'], ['expandable segments', %expandable]) {
+    my ($what, %env) = @$case;
+    my $theirs = run_lua($program, %env, TEST_SIMULATED => 'h100');
+    my $ours   = run_lua($program, %env);
+    is($ours, $theirs, "$what: the pool's figures are those over the simulated driver");
+    like($ours, qr/\n1\.0\n\z/, "$what: what is kept lives through it");
+}
+my ($out, $n) = calls($program, %expandable);
+ok(!$n->{cudaMalloc}, 'expandable: no segment is asked of cudaMalloc')
+    or diag("cudaMalloc $n->{cudaMalloc}");
+is($n->{wrong}, 0, 'expandable: CUDA is asked for nothing that it forbids') or diag($out);
+is($n->{cuMemCreate}, $n->{cuMemRelease}, 'expandable: each handle is let go');
+is($n->{left} =~ /ranges (\d+) pages (\d+) handles (\d+)/ ? "$1 $2 $3" : '', '2 3 3',
+   'expandable: three pages are left, of the float that lives and the products\' workspace');
+
+# ---- a card that has no such memory --------------------------------------------------------------
+$out = run_lua($program, %expandable, DLREPL_FAKE_CUDA => 'novirtual');
+says($out, 'expandable_segments not supported on this platform',
+     'a card without virtual memory is told in PyTorch\'s words');
+$out =~ s/.*expandable_segments.*\n//g;
+$out =~ s/\A(?!one float).*\n//g;
+is($out, run_lua($program), 'and whole segments do as well');
+for my $missing ('cudaGetDriverEntryPointByVersion:4=500', 'cuMemGetAllocationGranularity:1=801') {
+    $out = run_lua($program, %expandable, DLREPL_FAKE_CUDA_FAIL => $missing);
+    says($out, qr/expandable_segments not supported.*\n(?:.*\n)*1\.0\n\z/,
+         "a driver that lacks a function is such a card ($missing)");
+}
+
+# ---- each call fails in turn ---------------------------------------------------------------------
+# Memory is taken, lost and given back around errors: afterwards the card has all of it.
+my $stress = <<'L';
+local dev, MiB = {device = "cuda"}, 2 ^ 20 // 1 | 0
+pcall(torch.cuda.mem_get_info)
+local free = torch.cuda.mem_get_info()
+local words = {}
+local function try(m)
+  local ok, x = pcall(torch.empty, m * MiB // 4, dev)
+  if ok then return x end
+  words[#words + 1] = tostring(x):match("^[^\n]*"):sub(1, 60)
+end
+local kept = {}
+for _, m in ipairs {1, 5, 25, 90, 3, 45} do kept[#kept + 1] = try(m) end
+kept[2] = nil
+collectgarbage() collectgarbage()
+pcall(torch.cuda.empty_cache)
+kept[7] = try(60)
+kept = nil
+collectgarbage() collectgarbage()
+pcall(torch.cuda.empty_cache)
+pcall(torch.cuda.empty_cache)
+print(free == torch.cuda.mem_get_info(), torch.cuda.memory_allocated(),
+      torch.cuda.memory_reserved())
+print(table.concat(words, "; "))
+local function sum(where) return (torch.ones(3, where) + 1):sum():item() end
+local ok, x = pcall(sum, dev) -- the failure may be told only here
+if not ok then ok, x = pcall(sum, dev) end
+print(ok and x, sum {device = "cpu"})
+L
+my (%bad, $tried);
+my @nth = $ENV{FULL} ? (1 .. 20, '*') : (1, 2, 3, 7, 12, '*');
+for my $function (qw(cuMemAddressReserve cuMemCreate cuMemMap cuMemSetAccess)) {
+    for my $nth (@nth) {
+        for my $error (2, $nth eq '2' || $nth eq '7' || $ENV{FULL} ? 304 : ()) {
+            my ($o, $calls) = calls($stress, %expandable,
+                                    DLREPL_FAKE_CUDA_FAIL => "$function:$nth=$error");
+            $tried++;
+            my $whole = $o =~ /^true\t0\t0\n/;
+            my $clean = ($calls->{wrong} // 1) == 0;
+            my $words = $error == 2 ? qr/CUDA out of memory|^\n/m : qr/CUDA error|^\n/m;
+            $bad{"$function:$nth=$error"} = $o
+                unless $whole && $clean && $o =~ $words && ($nth eq '*' || $o =~ /^6\.0\t6\.0$/m);
+        }
+    }
+}
+ok(!%bad, "$tried failures in the middle of growing lose nothing, and the program goes on")
+    or diag(map { "$_:\n$bad{$_}" } (sort keys %bad)[0 .. (keys %bad > 4 ? 3 : keys(%bad) - 1)]);
+done_testing();
