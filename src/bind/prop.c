@@ -244,8 +244,22 @@ static bool is_identifier(const char *s) {
   return true;
 }
 
+/* net.forward(x): the method's own `self` is the tensor that was handed in. */
+static bool is_self(lua_State *L) {
+  lua_Debug ar;
+  const char *local = lua_getstack(L, 1, &ar) ? lua_getlocal(L, &ar, 1) : NULL;
+  if (!local) return false;
+  bool is = !strcmp(local, "self") && lua_rawequal(L, -1, 1);
+  lua_pop(L, 1);
+  return is;
+}
+
 static int no_attribute(lua_State *L, const char *name) {
   dl_fail(DL_AttributeError, DL_E_ARGUMENT, "'Tensor' object has no attribute '%s'", name);
+  if (is_self(L)) {
+    dl_note("a method is called with a colon: net:forward(x), or net(x); with a dot `self` is x");
+    return dl_raise(L, DL_E_ARGUMENT);
+  }
   const char *near = dl_nearest(L, METHODS, name);
   if (near) dl_note("did you mean '%s'?", near);
   if (!strcmp(name, "repeat") || !strcmp(name, "end"))

@@ -11,6 +11,7 @@
 
 local core = require "dlrepl.core"
 local args = require "dlrepl.args"
+local near = require "dlrepl.near"
 local odict = require "dlrepl.odict"
 local repr = require "dlrepl.pyrepr"
 
@@ -20,7 +21,16 @@ local unscale_op, update_op = core.ops._amp_unscale_, core.ops._amp_update_scale
 local READY, UNSCALED, STEPPED = "ready", "unscaled", "stepped"
 
 local GradScaler = {}
-local meta = {__index = GradScaler, __name = "GradScaler"}
+local meta = {__name = "GradScaler"}
+function meta.__index(_, k)
+  local v = rawget(GradScaler, k)
+  if v ~= nil or type(k) == "string" and k:sub(1, 1) == "_" then return v end
+  local names = {}
+  for name in pairs(GradScaler) do names[#names + 1] = name end
+  local meant = near.best(k, names)
+  raise("AttributeError", string.format("'GradScaler' object has no attribute '%s'", tostring(k)),
+        {kind = "argument", notes = meant and {"did you mean '" .. meant .. "'?"} or nil})
+end
 function meta.__tostring() return "<torch.amp.grad_scaler.GradScaler object>" end
 
 local live = setmetatable({}, {__mode = "k"}) -- scalers whose scaled gradients may be about
@@ -28,8 +38,10 @@ local live = setmetatable({}, {__mode = "k"}) -- scalers whose scaled gradients 
 local read = args("GradScaler.__init__(str device='cuda', number init_scale=65536.0, number "
   .. "growth_factor=2.0, number backoff_factor=0.5, int growth_interval=2000, bool enabled=True)")
 
-local function assert_(cond, text)
-  if not cond then raise("AssertionError", text, {kind = "argument"}) end
+local function assert_(cond, text, note)
+  if not cond then
+    raise("AssertionError", text, {kind = "argument", notes = note and {note} or nil})
+  end
 end
 
 local function new(...)
@@ -189,7 +201,9 @@ function GradScaler.step(self, opt, ...)
           {notes = {"call scaler:update() once at the end of each iteration"}})
   end
   if s.stage == READY then self:unscale_(opt) end
-  assert_(#s.found > 0, "No inf checks were recorded for this optimizer.")
+  assert_(#s.found > 0, "No inf checks were recorded for this optimizer.", "none of its "
+    .. "parameters has a gradient: scaler:scale(loss):backward() comes before step(), and the "
+    .. "optimizer must hold the parameters of the model that made the loss")
   local result
   if any_found(s.found) then
     core.record_step(-1)
@@ -245,7 +259,8 @@ function GradScaler.update(self, new_scale)
         found = found and found + here or here
       end
     end
-    assert_(found, "No inf checks were recorded prior to update.")
+    assert_(found, "No inf checks were recorded prior to update.", "the order of an iteration is "
+      .. "scaler:scale(loss):backward(), scaler:step(opt), scaler:update(), each once")
     update_op(self._scale, self._growth_tracker, found, self._growth_factor, self._backoff_factor,
               self._growth_interval)
     complain(self)
@@ -326,6 +341,9 @@ local function still_scaled(params)
     if scale and scale ~= 1 then return scale end
   end
 end
+
+require("dlrepl.methods").guard(GradScaler,
+  function(v) return type(v) == "table" and getmetatable(v) == meta end, "GradScaler", "scaler")
 
 return setmetatable(GradScaler, {__name = "type", __call = function(_, ...) return new(...) end,
   __tostring = function() return "<class 'torch.amp.grad_scaler.GradScaler'>" end,

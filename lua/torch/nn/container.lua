@@ -330,4 +330,9 @@ function M.ParameterDict.items(self) return list.pairs(self._parameters:items())
 function M.ParameterDict.forward() raise("RuntimeError", "ParameterDict should not be called.") end
 function M.ParameterDict.extra_repr(self) return parameter_lines(self, true) end
 
+for name, class in pairs(M) do
+  require("dlrepl.methods").guard(class, require("torch.nn.class").is_module, name, "list",
+    {init = true, forward = true, extra_repr = true})
+end
+
 return M

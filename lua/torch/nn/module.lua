@@ -279,4 +279,7 @@ end
 require "torch.nn.module_state"
 require "torch.nn.module_hooks"
 
+require("dlrepl.methods").guard(Module, is_module, "Module", "net",
+  {class = true, init = true, forward = true, extra_repr = true})
+
 return Module

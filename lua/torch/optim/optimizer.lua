@@ -70,11 +70,12 @@ local meta_of = {}
 local function attribute(cls)
   return function(_, k)
     local v = cls[k]
-    if v == nil then
-      raise("AttributeError", string.format("'%s' object has no attribute '%s'", cls.__name__,
-        tostring(k)))
-    end
-    return v
+    if v ~= nil then return v end
+    local names = {"param_groups", "state", "defaults"}
+    for name in pairs(Optimizer) do names[#names + 1] = name end
+    local meant = near.best(k, names)
+    raise("AttributeError", string.format("'%s' object has no attribute '%s'", cls.__name__,
+      tostring(k)), {notes = meant and {"did you mean '" .. meant .. "'?"} or nil})
   end
 end
 
@@ -281,6 +282,11 @@ local stepping = setmetatable({}, {__close = function() core.record_step(0) end}
 -- gradients on, and its loss returned.
 function Optimizer.step(self, closure)
   local loss
+  local mt = getmetatable(closure)
+  if closure ~= nil and type(closure) ~= "function" and not (mt and mt.__call) then
+    raise("TypeError", "'" .. repr.typename(closure) .. "' object is not callable",
+          {kind = "argument", notes = {"step() takes nothing, or a function that gives the loss"}})
+  end
   if closure then loss = torch.enable_grad(closure) end
   local _ <close> = torch.no_grad()
   core.record_step(1, self)
@@ -395,5 +401,11 @@ function Optimizer._not_negative(v, what)
     raise("ValueError", string.format("Invalid %s: %s", what, repr.str(v)))
   end
 end
+
+local function is_optimizer(v)
+  local mt = type(v) == "table" and getmetatable(v)
+  return mt and rawget(mt, "optimizer_class") ~= nil
+end
+require("dlrepl.methods").guard(Optimizer, is_optimizer, "Optimizer", "opt")
 
 return {Optimizer = Optimizer, class = class}

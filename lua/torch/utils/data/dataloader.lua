@@ -274,4 +274,8 @@ function DataLoader.enumerate(self)
   return function() return count(next_batch()) end
 end
 
+require("dlrepl.methods").guard(DataLoader,
+  function(v) return class.isinstance(v, DataLoader) end, "DataLoader", "loader",
+  {class = true, init = true})
+
 return DataLoader
