@@ -1583,6 +1583,12 @@ function torch.autograd.graph.save_on_cpu(pin_memory, device_type, f, keywords) 
 ---@param keywords? {function_or_module?: any, module_or_function?: any}
 function dlrepl.report(function_or_module, module_or_function, keywords) end
 
+---what f did: ops, kernels, FLOPs, memory by role, copies, graph nodes, steps, hooks that ran, the wait for a loader, values lost in 16 bits; options: watch=model, exact=true; fields in docs/run-record.md
+---@param f function|table
+---@param options? any|nil
+---@param keywords? {f?: function, options?: any|nil}
+function dlrepl.record(f, options, keywords) end
+
 ---who keeps autograd graphs alive: variable or table path, nodes, bytes, since when
 function dlrepl.graphs() end
 

@@ -64,7 +64,7 @@ static dl_status product_bf16(const mats *x, const mats *y, const dl_view *out, 
   int64_t batch = x->size[0], m = x->size[1], k = x->size[2], n = y->size[2];
   bool both = x->v->dtype == DL_BF16 && y->v->dtype == DL_BF16 && out->dtype == DL_BF16;
   *done = false;
-  if (!both || m * n * k < DL_ONEDNN_MIN_WORK || !dl_onednn_has_bf16()) return DL_OK;
+  if (!both || batch * m * n * k < DL_ONEDNN_MIN_WORK || !dl_onednn_has_bf16()) return DL_OK;
   int64_t sa[3] = {x->stride[0], x->stride[1], x->stride[2]};
   int64_t sb[3] = {y->stride[0], y->stride[1], y->stride[2]}, sc[3] = {m * n, n, 1};
   if (batch == 1) sa[0] = m * k, sb[0] = k * n; /* a batch of one has no stride to speak of */

@@ -7,6 +7,7 @@
  *            a status and is raised again by the binding function that started the walk.
  * MUST NOT   hold a tensor from a slot unless the user's function does. */
 #include "bind/bind.h"
+#include "op/record.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -63,8 +64,17 @@ dl_status dl_protected(lua_CFunction fn, void *ud) {
   return status == LUA_OK ? DL_OK : dl_park_error(L);
 }
 
-/* ---- tensor hooks: a slot holds a list of {id, function} ------------------------------------ */
+/* ---- tensor hooks: a slot holds a list of {id, function}, `st` = the tensor's memory --------- */
 typedef struct hook_call { int slot; dl_tensor *t, *replaced; } hook_call;
+
+/* For the run record: hooks of this list run, n of them. */
+static void note_hooks(lua_State *L, const char *kind, int slot, int n) {
+  if (!dl_record_on()) return;
+  dl_slot_push(L, slot);
+  if (lua_istable(L, -1)) lua_getfield(L, -1, "st");
+  const char *name = dl_record_name(lua_touserdata(L, -1));
+  for (int i = 0; i < n; i++) dl_record_hook(kind, name);
+}
 
 /* the functions of the list, copied: a hook may remove hooks */
 static int push_functions(lua_State *L, int slot) {
@@ -106,6 +116,7 @@ static int check_result(lua_State *L, const dl_tensor *was, const dl_tensor *now
 static int call_tensor_hooks(lua_State *L) {
   hook_call *c = lua_touserdata(L, 1);
   int n = push_functions(L, c->slot), list = lua_gettop(L);
+  note_hooks(L, "tensor", c->slot, n);
   push_box(L, c->t);
   int now = lua_gettop(L);
   for (int i = 1; i <= n; i++) {
@@ -136,6 +147,7 @@ static dl_status host_tensor_hooks(int slot, dl_tensor *grad, dl_tensor **replac
 static int call_post_hooks(lua_State *L) {
   hook_call *c = lua_touserdata(L, 1);
   int n = push_functions(L, c->slot), list = lua_gettop(L);
+  note_hooks(L, "post_accumulate_grad", c->slot, n);
   for (int i = 1; i <= n; i++) {
     lua_rawgeti(L, list, i);
     dl_push_shared(L, c->t);
@@ -188,11 +200,13 @@ static void push_handle(lua_State *L, int list, lua_Integer id) {
   lua_setmetatable(L, -2);
 }
 
-/* append function at `fn` to the hooks of *slot (made on demand); pushes the handle */
-static int add_hook(lua_State *L, int *slot, int fn) {
+/* append function at `fn` to the hooks of *slot (made on demand) of t; pushes the handle */
+static int add_hook(lua_State *L, int *slot, int fn, const dl_tensor *t) {
   static lua_Integer next_id;
   if (*slot == 0) {
     lua_newtable(L);
+    lua_pushlightuserdata(L, t->st);
+    lua_setfield(L, -2, "st");
     *slot = dl_slot_new(L);
   }
   dl_slot_push(L, *slot);
@@ -222,8 +236,8 @@ static int l_register_hook(lua_State *L) {
   int *slot, fresh = 0;
   dl_status st = dl_tensor_hook_slot(t, &slot);
   if (st != DL_OK) return dl_raise(L, st);
-  if (*slot) return add_hook(L, slot, 2);
-  add_hook(L, &fresh, 2);                 /* may raise: the engine's slot is set afterwards */
+  if (*slot) return add_hook(L, slot, 2, t);
+  add_hook(L, &fresh, 2, t);                /* may raise: the engine's slot is set afterwards */
   st = dl_tensor_hook_slot(t, &slot);
   if (st != DL_OK) return dl_raise(L, st);
   *slot = fresh;
@@ -242,7 +256,7 @@ static int l_register_post(lua_State *L) {
   dl_extra *e = dl_tensor_extra(t);
   if (!e) return dl_raise(L, DL_E_OOM);
   dl_share_box(L, 1);
-  return add_hook(L, &e->post_hooks, 2);
+  return add_hook(L, &e->post_hooks, 2, t);
 }
 
 /* ---- grad_fn objects ------------------------------------------------------------------------ */
@@ -357,6 +371,7 @@ static int call_pack(lua_State *L) {
 }
 
 static dl_status host_pack(dl_tensor *t, int *slot) {
+  dl_record_hook("pack", "");
   pack_call c = {t, 0};
   dl_host.pack = NULL;                    /* ops inside the hook are not packed themselves */
   dl_status st = dl_protected(call_pack, &c);
@@ -382,6 +397,7 @@ static int call_unpack(lua_State *L) {
 }
 
 static dl_status host_unpack(int slot, dl_tensor **out) {
+  dl_record_hook("unpack", "");
   pack_call c = {NULL, slot};
   dl_status st = dl_protected(call_unpack, &c);
   *out = c.t;

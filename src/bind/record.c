@@ -81,7 +81,7 @@ static int read_watch(lua_State *L) {
 }
 
 /* The module at 1 by its path in the watched model, else by its class. Pushes the text. */
-static const char *push_module_name(lua_State *L) {
+const char *dl_push_module_name(lua_State *L) {
   lua_getfield(L, LUA_REGISTRYINDEX, "dl.record_names");
   if (lua_istable(L, -1)) {
     lua_pushvalue(L, 1);
@@ -103,7 +103,7 @@ static int l_module(lua_State *L) {
   lua_remove(L, 1); /* self, …, call */
   lua_getfield(L, 1, "training");
   bool training = lua_toboolean(L, -1);
-  int64_t at = dl_record_module(push_module_name(L), training);
+  int64_t at = dl_record_module(dl_push_module_name(L), training);
   lua_settop(L, n);
   lua_insert(L, 1);
   lua_call(L, n - 1, LUA_MULTRET);
@@ -235,6 +235,7 @@ static void mark(lua_State *L, int i, dl_role role, int depth) {
 /* _batch(…): the values themselves; the tensors among and in them are a batch */
 static int l_batch(lua_State *L) {
   int n = lua_gettop(L);
+  if (n > 0 && !lua_isnil(L, 1)) dl_record_batch();
   for (int i = 1; i <= n; i++) mark(L, i, DL_ROLE_BATCH, 3);
   return n;
 }
@@ -269,6 +270,7 @@ void dl_record_open(lua_State *L, int dlrepl) {
   static const luaL_Reg debug[] = {
     {"record", l_record}, {"ledger", l_ledger}, {"role", l_role}, {NULL, NULL}};
   dl_set_funcs(L, dlrepl, own);
+  dl_record_seen_open(L, dlrepl);
   lua_getfield(L, dlrepl, "debug");
   dl_set_funcs(L, -1, debug);
   lua_pop(L, 1);

@@ -245,7 +245,7 @@ static void put_rates(lua_State *L, const dl_record *r) {
 }
 
 static void put_times(lua_State *L, const char *key, const dl_record *r, bool of_clock) {
-  static const char *const stage[] = {"forward", "backward", "optimizer", "copy"};
+  static const char *const stage[] = {"forward", "backward", "optimizer", "copy", "load"};
   lua_createtable(L, 0, DL_REC_STAGES + 2);
   for (int i = 0; i < DL_REC_STAGES; i++)
     put_num(L, stage[i], of_clock ? 1e-6 * r->virtual_us[i] : 1e-9 * (double)r->ns[i]);
@@ -284,6 +284,42 @@ static void put_training(lua_State *L, const dl_record *r) {
   lua_setfield(L, -2, "modules");
 }
 
+/* hooks: a list of {kind =, name =, count =} */
+static void put_hooks(lua_State *L, const dl_record *r) {
+  lua_createtable(L, (int)r->nhook, 0);
+  for (int64_t i = 0; i < r->nhook; i++) {
+    lua_createtable(L, 0, 3);
+    put_str(L, "kind", r->hook[i].kind);
+    put_str(L, "name", r->hook[i].name);
+    put_int(L, "count", r->hook[i].count);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, "hooks");
+}
+
+/* loader: batches, the wait for them, and each epoch's indices in the order served */
+static void put_loader(lua_State *L, const dl_record *r) {
+  lua_createtable(L, 0, 6);
+  put_int(L, "batches", r->batches);
+  put_int(L, "epochs", r->epochs);
+  put_int(L, "dropped", r->dropped_served);
+  put_num(L, "wait", 1e-9 * (double)r->ns[DL_REC_LOAD]);
+  put_num(L, "virtual_wait", 1e-6 * r->virtual_us[DL_REC_LOAD]);
+  lua_createtable(L, (int)r->epochs, 0);
+  for (int64_t e = 1; e <= r->epochs; e++) {
+    lua_newtable(L);
+    lua_rawseti(L, -2, e);
+  }
+  for (int64_t i = 0; i < r->nserved; i++) {
+    lua_rawgeti(L, -1, r->served[i].epoch);
+    lua_pushinteger(L, r->served[i].index);
+    lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+    lua_pop(L, 1);
+  }
+  lua_setfield(L, -2, "indices");
+  lua_setfield(L, -2, "loader");
+}
+
 /* timeline: a list of {op =, cpu = {role = bytes}, cuda = {role = bytes}} */
 static void put_timeline(lua_State *L, const dl_record *r) {
   lua_createtable(L, (int)r->nsample, 0);
@@ -307,5 +343,7 @@ void dl_push_record(lua_State *L, const dl_record *r) {
   put_training(L, r);
   put_params(L, r, false, "params");
   put_params(L, r, true, "buffers");
+  put_hooks(L, r);
+  put_loader(L, r);
   put_timeline(L, r);
 }

@@ -1,6 +1,6 @@
 /* record.c -- the run record: beginning, end, what is watched, what others report
  *
- * See record.h. What dispatch writes down is in record_run.c.
+ * See record.h. What dispatch writes down is in record_run.c; hooks and loaders in record_seen.c.
  *
  * MUST NOT   fail a program: where memory for the record itself is short, entries are dropped. */
 #include "op/record.h"
@@ -125,6 +125,8 @@ void dl_record_free(void) {
   free(dl_rec->scale);
   free(dl_rec->lr);
   free(dl_rec->module);
+  free(dl_rec->hook);
+  free(dl_rec->served);
   free(dl_rec);
   dl_rec = NULL;
 }
@@ -139,6 +141,7 @@ dl_status dl_record_start(void) {
   dl_rec = calloc(1, sizeof *dl_rec);
   if (!dl_rec) return dl_fail(DL_MemoryError, DL_E_OOM, "not enough memory for a run record");
   dl_rec_backward = dl_rec_stepping = 0;
+  dl_rec_loading = false;
   dl_rec->stretch = 1;
   dl_rec->nodes_start = dl_rec->nodes_peak = dl_nodes_live;
   dl_mode |= DL_MODE_RECORD;

@@ -44,7 +44,8 @@ typedef struct dl_rec_sum { /* of all calls of one op */
   int64_t calls, flops, read, written, flushed, overflowed, nonfinite, ns;
 } dl_rec_sum;
 
-typedef enum { DL_REC_FORWARD, DL_REC_IN_BACKWARD, DL_REC_IN_STEP, DL_REC_IN_COPY,
+/* LOAD: all the time that a loader's batch was waited for, ops in it included. */
+typedef enum { DL_REC_FORWARD, DL_REC_IN_BACKWARD, DL_REC_IN_STEP, DL_REC_IN_COPY, DL_REC_LOAD,
                DL_REC_STAGES } dl_rec_stage;
 
 /* A parameter: what the record was told to watch, or saw an in-place op change. */
@@ -81,6 +82,12 @@ typedef struct dl_rec_module {
   int64_t saved;          /* bytes that the graph keeps more after it than before, all devices */
 } dl_rec_module;
 
+/* How often hooks of a kind ran for a module or a tensor. */
+typedef struct dl_rec_hook { char name[80]; const char *kind; int64_t count; } dl_rec_hook;
+
+/* An index of a dataset that a loader served, in the epoch (from 1) of that record. */
+typedef struct dl_rec_served { int64_t epoch, index; } dl_rec_served;
+
 /* Bytes by role of the CPU and of the first GPU after an op: the highest of its stretch of ops. */
 typedef struct dl_rec_sample { int64_t op, bytes[2][DL_ROLE_COUNT]; } dl_rec_sample;
 #define DL_REC_SAMPLES 512
@@ -109,6 +116,11 @@ typedef struct dl_record {
   dl_rec_module *module;  /* in order of their calls, at most DL_REC_LOG */
   int64_t nmodule, capmodule;
   int module_depth;
+  dl_rec_hook *hook;      /* in order of their first run */
+  int64_t nhook, caphook;
+  dl_rec_served *served;  /* in order, at most DL_REC_LOG; `dropped_served`: beyond */
+  int64_t nserved, capserved, dropped_served;
+  int64_t epochs, batches; /* of loaders: begun, handed out */
   dl_rec_sample sample[DL_REC_SAMPLES];
   int64_t nsample, stretch, ops; /* ops a sample stands for; ops so far */
 } dl_record;
@@ -137,5 +149,15 @@ bool dl_record_peek(dl_tensor *t, double *v);
 /* A module's call begins: its place in the log, -1 when it is full; ends: what it left saved. */
 int64_t dl_record_module(const char *name, bool training);
 void dl_record_module_end(int64_t at);
+/* A hook runs; kind is a literal, name that of the module or tensor it belongs to. */
+void dl_record_hook(const char *kind, const char *name);
+/* The name under which t's memory is watched; "" where it is not. st: of a tensor, perhaps dead. */
+const char *dl_record_name(const void *st);
+/* Loaders: an epoch begins (its number, 0 while no record is kept); an index of it is served; a
+ * batch is waited for (1), is there (0); one is handed out. */
+int64_t dl_record_epoch(void);
+void dl_record_served(int64_t epoch, int64_t index);
+void dl_record_wait(int what);
+void dl_record_batch(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* record_in.h -- between record.c, record_run.c and record_wide.c only */
+/* record_in.h -- between record.c, record_run.c, record_seen.c, record_wide.c */
 #ifndef DL_RECORD_IN_H
 #define DL_RECORD_IN_H
 
@@ -6,6 +6,8 @@
 
 extern dl_record *dl_rec;
 extern int dl_rec_backward, dl_rec_stepping;
+extern bool dl_rec_loading;        /* a loader's batch is being waited for */
+int64_t dl_rec_now(void);          /* nanoseconds, monotonic */
 
 /* Room for entry n of a list from malloc; `list` is the address of the pointer. */
 bool dl_rec_grow(void *list, int64_t *cap, int64_t n, size_t size);

@@ -18,7 +18,7 @@ dl_status dl_rule_optim(dl_call *c);
 
 static uint16_t depth; /* of the op that runs: how many ops called it */
 
-static int64_t now(void) {
+int64_t dl_rec_now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
@@ -196,17 +196,17 @@ dl_status dl_record_run(dl_opid op, const dl_arg *arg, unsigned flags, dl_ret *r
   describe_operands(&e, s, arg, &first, &one);
   targets_before(&g, s, arg, flags);
   dl_tensor *wide = dl_rec_wide(op, arg, flags);
-  int64_t t0 = now();
+  int64_t t0 = dl_rec_now();
   double v0 = dl_rec_clock();
   depth++;
   dl_status st = dl_dispatch_plain(op, arg, flags, ret);
   depth--;
-  int64_t ns = now() - t0;
+  int64_t ns = dl_rec_now() - t0;
   if (dl_record_on()) { /* a hook may have ended it */
     targets_after(&g, st == DL_OK, optimizer);
     if (st == DL_OK) take_results(&e, op, arg, ret, wide, &first, &one);
     if (one) e.mode |= DL_REC_ONE_DEVICE;
-    if (depth == 0) {
+    if (depth == 0 && !dl_rec_loading) {
       dl_rec->ns[stage_of(&e)] += ns;
       dl_rec->virtual_us[stage_of(&e)] += dl_rec_clock() - v0;
     }

@@ -111,6 +111,60 @@ do
   tap.is(#r.params, 4, "they are no parameters")
 end
 
+-- hooks and loaders ---------------------------------------------------------------------------
+do
+  local m = model()
+  m[0]:register_forward_pre_hook(function() end)
+  m[0]:register_forward_hook(function() end)
+  m[2].weight:register_hook(function() end)
+  m[2].bias:register_post_accumulate_grad_hook(function() end)
+  local opt = optim.SGD(m:parameters(), {lr = 0.1})
+  local r = record(function() train(m, opt, 2) end, {watch = m})
+  local seen = {}
+  for i, h in ipairs(r.hooks) do seen[i] = h.kind .. " " .. h.name .. " " .. h.count end
+  table.sort(seen)
+  tap.is(table.concat(seen, ", "), "forward 0 2, forward_pre 0 2, post_accumulate_grad 2.bias 2, "
+         .. "tensor 2.weight 2", "hooks that ran, by kind and name")
+  local w = torch.ones(2, {requires_grad = true})
+  local same = function(t) return t end
+  r = record(function()
+    torch.autograd.graph.saved_tensors_hooks(same, same, function()
+      return w:exp():sum()
+    end):backward()
+  end)
+  tap.is(r.hooks[1].kind .. r.hooks[1].count .. r.hooks[2].kind, "pack1unpack",
+         "hooks of saved tensors are")
+end
+do
+  local slow = Dataset:class("Slow")
+  function slow:len() return 6 end
+  function slow:getitem(i)
+    local until_ = dlrepl.clock() + 2e-3
+    while dlrepl.clock() < until_ do end
+    if rawget(self, "fails") then error("no such file") end
+    return torch.ones(2):mul(i)
+  end
+  local data = slow()
+  local r = record(function() for x in DataLoader(data, {batch_size = 2}) do x:exp() end end)
+  tap.is(r.loader.batches .. " " .. r.loader.epochs, "3 1", "a loader's batches and epochs")
+  tap.ok(r.loader.wait >= 0.012 and r.seconds.load == r.loader.wait,
+         "the wait for them is a stage of its own")
+  tap.ok(r.seconds.forward < r.loader.wait, "and no part of forward")
+  tap.is(table.concat(r.loader.indices[1], " "), "0 1 2 3 4 5", "with the indices that it served")
+  data.fails = true
+  r = record(function() for _ in DataLoader(data) do end end)
+  tap.ok(r.error and r.loader.wait >= 2e-3, "a dataset that fails was waited for too")
+  r = record(function() torch.ones(3):exp() end)
+  tap.ok(r.loader.batches == 0 and r.seconds.forward > 0, "and the next record begins anew")
+end
+do
+  local r = dlrepl.record(function() return torch.ones(2, 2):mm(torch.ones(2, 2)) end)
+  tap.like(tostring(r), "^ops +%d+, %d+ kernels, 18?%d? FLOPs", "a record prints a summary")
+  tap.is(#r:calls("mm"), 1, "and answers questions")
+  tap.raises(function() dlrepl.record(3) end,
+             "TypeError: record() takes a function to run, but got int…", "no function")
+end
+
 -- memory --------------------------------------------------------------------------------------
 do
   local m = nn.Linear(1000, 100)

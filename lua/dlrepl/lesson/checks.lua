@@ -9,7 +9,7 @@
 
 local core = require "dlrepl.core"
 local ops = dlrepl.ops
-local is_tensor, type, rawget = core.is_tensor, type, rawget
+local is_tensor, type, rawget, pairs = core.is_tensor, type, rawget, pairs
 local abs, max, sqrt = math.abs, math.max, math.sqrt
 local tensor = torch.Tensor
 local to_cpu, to_double, to_list, size_of = tensor.cpu, tensor.double, tensor.tolist, tensor.size
@@ -160,10 +160,11 @@ function Check:same(name, before, after, feedback)
        "as it was before")
 end
 
--- loss_below(name, losses, limit, feedback): the last of a list of numbers. Never the only check.
-function Check:loss_below(name, losses, limit, feedback)
+-- loss_below(name, losses, limit, feedback, steps): the last of a list of numbers, or that after so
+-- many steps. Never the only check.
+function Check:loss_below(name, losses, limit, feedback, steps)
   asked(self, name, "loss")
-  local last = type(losses) == "table" and rawget(losses, #losses) or losses
+  local last = type(losses) == "table" and rawget(losses, steps or #losses) or losses
   if type(last) == "number" and last < limit then return true end
   fail(self, name, feedback, last, "below " .. limit)
 end
@@ -173,6 +174,8 @@ function M.new(record)
   local self = setmetatable({asked = {}, kinds = {}, rec = record}, Check)
   return self
 end
+
+for name, check in pairs(require("dlrepl.lesson.ready").checks) do Check[name] = check end
 
 M.Check = Check
 return M

@@ -6,6 +6,7 @@
 -- MUST NOT run a lesson's functions or read its files.
 
 local near = require "dlrepl.near"
+local ready = require "dlrepl.lesson.ready"
 
 local M = {}
 
@@ -189,7 +190,8 @@ local function check_names(problems, lesson, seen)
     else
       check_keys(problems, lesson.id .. ".wrong[" .. i .. "]", w,
                  {step = "!string", file = "!string", fails = "!string", feedback = "!string"})
-      if type(step.feedback) == "table" and w.feedback and not step.feedback[w.feedback] then
+      if type(step.feedback) == "table" and w.feedback and not step.feedback[w.feedback]
+         and not ready.feedback[w.feedback] then
         add("wrong[" .. i .. "] wants feedback '" .. w.feedback .. "' that the step has not")
       end
     end

@@ -4,6 +4,8 @@
 --
 -- MUST NOT   print.
 
+local ready = require "dlrepl.lesson.ready"
+
 local M = {}
 
 -- Feedback that every step has.
@@ -17,6 +19,8 @@ M.feedback = {
     probe = "Define it at the prompt, then :check.",
   },
 }
+
+for name, told in pairs(ready.feedback) do M.feedback[name] = told end
 
 M.refused = {
   empty = {"There is no code in this answer yet.",
@@ -59,7 +63,8 @@ function M.rows(step, v)
                                           {"next", said[2]}}
   end
   local f = v.failed
-  local told = step.feedback[f.feedback] or M.feedback[f.check] or M.feedback["it runs"]
+  local told = step.feedback[f.feedback] or M.feedback[f.feedback] or M.feedback[f.check]
+    or M.feedback["it runs"]
   return "FAIL", f.check, {{"measured", f.got}, {"expected", f.want}, {"why", told.why},
                            {"next", told.probe}}
 end

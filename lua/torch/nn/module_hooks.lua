@@ -12,6 +12,7 @@ local class = require "torch.nn.class"
 
 local torch, raise = core.torch, core.raise
 local Module = class.Module
+local note = dlrepl._record_hook -- (kind, module): for the run record
 
 local kinds = {"pre", "post", "backward_pre", "backward"}
 
@@ -113,6 +114,7 @@ end
 local function run_backward_hooks(self, hooks, grad_in, grad_out)
   local result
   for _, entry in ipairs(hooks.backward) do
+    note("backward", self)
     local r = entry.hook(self, grad_in, grad_out)
     if r ~= nil then
       grad_in, result = r, r
@@ -125,6 +127,7 @@ end
 
 local function run_pre(self, hooks, packed)
   for _, entry in ipairs(hooks.pre) do
+    note("forward_pre", self)
     local r
     if entry.with_kwargs then
       local kw
@@ -154,6 +157,7 @@ end
 local function run_post(self, hooks, packed, out, ran)
   for _, entry in ipairs(hooks.post) do
     ran[entry] = true
+    note("forward", self)
     local value = out.n == 1 and out[1] or out
     local r
     if entry.with_kwargs then
@@ -191,6 +195,7 @@ local function hooked_forward(self, hooks, packed, ran)
     watch(out, out.n, function(grads)
       local replaced
       for _, entry in ipairs(hooks.backward_pre) do
+        note("backward_pre", self)
         local r = entry.hook(self, grads)
         if r ~= nil then
           if type(r) ~= "table" then r = {r} end
@@ -211,7 +216,10 @@ function Module._call_hooked(self, ...)
   local ok, out = xpcall(hooked_forward, core.keep_traceback, self, hooks, packed, ran)
   if ok then return table.unpack(out, 1, out.n) end
   for _, entry in ipairs(hooks.post) do
-    if entry.always and not ran[entry] then pcall(entry.hook, self, packed, nil) end
+    if entry.always and not ran[entry] then
+      note("forward", self)
+      pcall(entry.hook, self, packed, nil)
+    end
   end
   error(out, 0)
 end

@@ -17,6 +17,9 @@ local sampler_m = require "torch.utils.data.sampler"
 
 local torch, raise, None = core.torch, core.raise, core.None
 local DataLoader = class.new("DataLoader")
+-- for the run record
+local begin_epoch, served, waiting = dlrepl._record_epoch, dlrepl._record_served,
+  dlrepl._record_wait
 
 local read = args("DataLoader.__init__(any dataset, any batch_size=1, any shuffle=None, "
   .. "any sampler=None, any batch_sampler=None, int num_workers=0, fn? collate_fn=None, "
@@ -113,11 +116,12 @@ local function give(batch)
   return batch
 end
 
-local function batched(self, next_batch)
+local function batched(self, next_batch, epoch)
   local dataset, fn = self.dataset, self.collate_fn
   return function()
     local indices = next_batch()
     if indices == nil then return nil end
+    served(epoch, indices)
     local samples = {}
     for k, i in ipairs(indices) do samples[k] = fetch(dataset, i) end
     if fn then return fn(samples) end
@@ -126,11 +130,12 @@ local function batched(self, next_batch)
 end
 
 -- batch_size=None: samples one by one, numbers made tensors.
-local function single(self)
+local function single(self, epoch)
   local next_index = sampler_m.iterate(self.sampler)
   return function()
     local i = next_index()
     if i == nil then return nil end
+    served(epoch, i)
     local sample = fetch(self.dataset, i)
     if self.collate_fn then return self.collate_fn(sample) end
     return give(sample)
@@ -174,7 +179,7 @@ local function is_plain(self)
   return true
 end
 
-local function plain(self)
+local function plain(self, epoch)
   local tensors, sampler = self.dataset.tensors, self.batch_sampler.sampler
   local n, size, drop_last = #self.dataset, self.batch_sampler.batch_size,
     self.batch_sampler.drop_last
@@ -194,6 +199,7 @@ local function plain(self)
     if over and (count <= 0 or drop_last) then return nil end
     local out = {}
     local rows = random and order:narrow(0, at, count)
+    served(epoch, rows or at, count)
     for k, t in ipairs(tensors) do
       out[k] = random and t:index_select(0, rows) or t:narrow(0, at, count):clone()
     end
@@ -205,10 +211,11 @@ end
 -- ---- epochs --------------------------------------------------------------------------------
 
 local function batches(self)
+  local epoch = begin_epoch()
   if self._iterable then return from_iterable(self) end
-  if not self.batch_sampler then return single(self) end
-  if is_plain(self) then return plain(self) end
-  return batched(self, sampler_m.iterate(self.batch_sampler))
+  if not self.batch_sampler then return single(self, epoch) end
+  if is_plain(self) then return plain(self, epoch) end
+  return batched(self, sampler_m.iterate(self.batch_sampler), epoch)
 end
 
 -- pin_memory: each tensor of a batch in memory that a GPU copies from directly, whatever holds it.
@@ -259,8 +266,13 @@ function DataLoader.iter(self)
   -- the base seed
   torch.empty({}, {dtype = torch.int64}):random_({generator = self.generator or None})
   local next_batch = timed(self, batches(self))
-  if not pins(self) then return function() return core.batch(next_batch()) end end
-  return function() return core.batch(pin(next_batch())) end
+  local pinned = pins(self)
+  local function wait_for()
+    local _ <close> = waiting()
+    if pinned then return pin(next_batch()) end
+    return next_batch()
+  end
+  return function() return core.batch(wait_for()) end
 end
 
 -- for i, features, labels in loader:enumerate() do   (i from 0)
