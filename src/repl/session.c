@@ -49,6 +49,16 @@ static int on_error(lua_State *l) {
 static const char *failed_text;
 static size_t failed_len;
 
+/* "/usr/share/dlrepl/…/linear.lua:34: stack overflow": the place says nothing to the user. */
+static bool overflow_in_ours(const char *text) {
+  char source[500] = "@";
+  const char *end = strchr(text, ':');
+  if (!end || !strstr(end, "stack overflow") || end - text > 490) return false;
+  memcpy(source + 1, text, (size_t)(end - text));
+  source[1 + (end - text)] = 0;
+  return dl_tree_owns(source);
+}
+
 static int describe(lua_State *l) {
   if (lua_type(l, 1) == LUA_TTABLE && luaL_getmetafield(l, 1, "__tostring") == LUA_TNIL) {
     dl_show_push(l, 1, 80);
@@ -60,6 +70,10 @@ static int describe(lua_State *l) {
   luaL_tolstring(l, 1, NULL);
   if (lua_type(l, 1) != LUA_TSTRING) return 1;
   char hint[400];
+  if (overflow_in_ours(lua_tostring(l, -1))) {
+    lua_pushliteral(l, "RecursionError: maximum recursion depth exceeded");
+    return 1;
+  }
   const char *text = lua_tostring(l, -1), *runtime = dl_hint_runtime(text);
   snprintf(hint, sizeof hint, "%s", runtime ? runtime : "");
   if (failed_text) dl_hint_syntax(failed_text, failed_len, text, hint, sizeof hint);

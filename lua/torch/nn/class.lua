@@ -43,6 +43,25 @@ function M.isinstance(m, class)
   return false
 end
 
+-- ---- modules inside modules --------------------------------------------------------------------
+
+local DEEPEST = 1000 -- as many as Python has frames
+local depth = 0
+local leave = setmetatable({}, {__close = function() depth = depth - 1 end})
+
+function M.check_depth(n)
+  if n < DEEPEST then return end
+  raise("RecursionError", "maximum recursion depth exceeded", {kind = "argument", notes = {
+    "modules lie " .. DEEPEST .. " deep in one another: does one hold itself?"}})
+end
+
+-- local _ <close> = class.enter(): for a method that calls itself on the children.
+function M.enter()
+  M.check_depth(depth)
+  depth = depth + 1
+  return leave
+end
+
 -- ---- reading ----------------------------------------------------------------------------------
 
 local function names_of(self, class)
@@ -257,13 +276,19 @@ local function indent(text) return (text:gsub("\n", "\n  ")) end
 function Module._child_lines(self)
   local lines = {}
   for name, child in pairs(self._modules) do
-    lines[#lines + 1] = string.format("(%s): %s", name, indent(rawequal(child, None) and "None"
-      or tostring(child)))
+    lines[#lines + 1] = string.format("(%s): %s", name, indent(M.text(child)))
   end
   return lines
 end
 
+-- A child in words; tostring would go through C, which nests 200 calls.
+function M.text(child)
+  if is_module(child) then return child:__repr__() end
+  return rawequal(child, None) and "None" or tostring(child)
+end
+
 function Module.__repr__(self)
+  local _ <close> = M.enter()
   M.adopt(self)
   local extra = self:extra_repr()
   local lines, children = {}, self:_child_lines()

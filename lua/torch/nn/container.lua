@@ -166,7 +166,10 @@ function M.Sequential.init(self, ...)
   for i = 1, select("#", ...) do self:add_module(tostring(i - 1), (select(i, ...))) end
 end
 
+local FRAMES = 5000 -- of Lua, which has room for many more
+
 function M.Sequential.forward(self, ...)
+  if debug.getinfo(FRAMES, "l") then class.check_depth(FRAMES) end
   local first = true
   local out = table.pack(...)
   for _, m in pairs(self._modules) do
@@ -209,8 +212,7 @@ end
 -- Runs of equal texts print once: (0-2): 3 x Linear(…)
 function M.ModuleList._child_lines(self)
   local lines, texts = {}, {}
-  for _, m in pairs(self._modules) do texts[#texts + 1] = rawequal(m, None) and "None"
-    or tostring(m) end
+  for _, m in pairs(self._modules) do texts[#texts + 1] = class.text(m) end
   local i = 1
   while i <= #texts do
     local j = i

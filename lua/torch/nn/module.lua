@@ -76,7 +76,9 @@ Module.register_module = Module.add_module
 -- ---- walks ---------------------------------------------------------------------------------
 
 -- Appends {name, module} pairs, parents first; `seen` drops repeats unless it is false.
-local function walk(self, prefix, seen, out)
+local function walk(self, prefix, seen, out, depth)
+  depth = depth or 0
+  if not seen then class.check_depth(depth) end
   if seen then
     if seen[self] then return end
     seen[self] = true
@@ -84,8 +86,9 @@ local function walk(self, prefix, seen, out)
   adopt(self)
   out[#out + 1] = {prefix, self}
   for name, child in pairs(self._modules) do
-    if not rawequal(child, None) then walk(child, prefix == "" and name or prefix .. "." .. name,
-      seen, out) end
+    if not rawequal(child, None) then
+      walk(child, prefix == "" and name or prefix .. "." .. name, seen, out, depth + 1)
+    end
   end
   return out
 end
@@ -197,6 +200,7 @@ function Module.train(self, ...)
   if type(mode) ~= "boolean" then
     raise("ValueError", "training mode is expected to be boolean")
   end
+  local _ <close> = class.enter()
   self.training = mode
   for child in self:children() do child:train(mode) end
   return self
@@ -206,6 +210,7 @@ function Module.eval(self) return self:train(false) end
 
 -- apply(fn): fn(module) on every child, then on the module itself.
 function Module.apply(self, fn)
+  local _ <close> = class.enter()
   for child in self:children() do child:apply(fn) end
   fn(self)
   return self

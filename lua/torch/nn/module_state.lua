@@ -12,17 +12,9 @@ local repr = require "dlrepl.pyrepr"
 local torch, None, raise = core.torch, core.None, core.raise
 local Module, adopt = class.Module, class.adopt
 
-local DEEPEST = 1000 -- modules inside one another
-
-local function not_too_deep(depth)
-  if depth < DEEPEST then return end
-  raise("RecursionError", "maximum recursion depth exceeded", {kind = "argument", notes = {
-    "a module holds itself, directly or through its parts"}})
-end
-
 local function save(self, out, prefix, keep_vars, depth)
   adopt(self)
-  not_too_deep(depth)
+  class.check_depth(depth)
   for name, p in pairs(self._parameters) do
     if not rawequal(p, None) then out[prefix .. name] = keep_vars and p or p:detach() end
   end
@@ -111,7 +103,7 @@ end
 
 local function load(self, prefix, ctx, depth)
   adopt(self)
-  not_too_deep(depth)
+  class.check_depth(depth)
   local state = own_state(self)
   for _, entry in ipairs(state) do
     local field, name = entry[1], entry[2]
