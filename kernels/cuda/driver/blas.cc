@@ -1,8 +1,8 @@
 /* blas.cc -- cuBLAS, found at run time: matrix products on tensor cores
  *
- * For runtime.cc. Versions 12 and 13 share what is used here. Looked for in DLREPL_CUBLAS, the
- * loader's path, CUDA's folder and pip's; DLREPL_CUBLAS=0 leaves it alone. Without it, or where it
- * does not start, the plain tiled kernels run, and the reason is told.
+ * For runtime.cc. Versions 12 and 13 share what is used here. DLREPL_CUBLAS names it, or 0: none;
+ * else it is looked for in the loader's path, CUDA's folder and pip's. Without it, or where it does
+ * not start, the plain tiled kernels run, and the reason is told.
  *
  * INVARIANT  Sums of 16-bit operands are kept in float32; tf32 only where the program allows it. A
  *            handle works in the pool's workspace of the stream, where there is one.
@@ -61,7 +61,8 @@ static void *find(void) {
       "/usr/local/lib/python3*/*-packages/nvidia/cu*/lib/libcublas.so.1[23]",
       "/opt/*/lib/python3*/site-packages/nvidia/cu*/lib/libcublas.so.1[23]"};
   const char *wish = getenv("DLREPL_CUBLAS");
-  void *lib = wish && *wish ? open_at(wish) : nullptr;
+  void *lib = nullptr;
+  if (wish && *wish) return open_at(wish); /* that one or none */
   for (size_t i = 0; i < sizeof names / sizeof *names && !lib; i++) lib = open_at(names[i]);
   for (size_t i = 0; i < sizeof places / sizeof *places && !lib; i++) lib = open_glob(places[i]);
   const char *env = getenv("VIRTUAL_ENV");
@@ -106,8 +107,8 @@ bool dl_cuda_blas_open(void) {
   void *lib = find();
   if (lib) return take(lib);
   const char *why = wish && *wish ? dlerror() : nullptr;
-  if (why && strstr(why, wish))
-    snprintf(dl_cuda_blas_why, sizeof dl_cuda_blas_why, "%s", why);
+  if (why)
+    snprintf(dl_cuda_blas_why, sizeof dl_cuda_blas_why, "%s (DLREPL_CUBLAS)", why);
   else
     no("libcublas.so.12 or .13 was not found (DLREPL_CUBLAS may name it; pip install "
        "nvidia-cublas)", 0);

@@ -198,14 +198,44 @@ static int fill(int dev, void *p, int byte, size_t n, dl_stream s) {
   return dl_cuda_code(dev, cudaMemsetAsync(p, byte, n, stream_of(s)));
 }
 
+/* Row-major, without holes. */
+static bool dense(const dl_view *v) {
+  int64_t want = 1;
+  for (int d = v->ndim - 1; d >= 0; d--) {
+    if (v->size[d] != 1 && v->stride[d] != want) return false;
+    want *= v->size[d];
+  }
+  return true;
+}
+
+/* CUDA_LAUNCH_BLOCKING=1: what was queued is done before anything else. */
+static int queued(int dev, int code, dl_stream s) {
+  return code || !blocking ? code : waited(dev, cudaStreamSynchronize(stream_of(s)));
+}
+
 static int launched(int dev, dl_status st, dl_stream s) {
   int code = dl_cuda_code(dev, cudaGetLastError()), refused = dl_cuda_refused();
   if (!code && st != DL_OK) code = refused ? refused : DL_CU_RAISED;
-  if (code || !blocking) return code;
-  return waited(dev, cudaStreamSynchronize(stream_of(s)));
+  return queued(dev, code, s);
+}
+
+/* A copy that moves bytes as they lie is the copy engine's work, as in PyTorch. */
+static bool moves_bytes(const dl_kcall *k) {
+  const dl_view *to = &k->out[0], *from = &k->in[k->nin - 1];
+  if (k->op != DL_OP_copy_ || (k->numbers >> (k->nin - 1) & 1) || to->dtype != from->dtype)
+    return false;
+  size_t n = (size_t)to->numel * dl_dtypes[to->dtype].size;
+  return to->numel == from->numel && dense(to) && dense(from) &&
+         (to->data + n <= from->data || from->data + n <= to->data);
 }
 
 static int run(int dev, dl_stream s, dl_kcall *k) {
+  if (moves_bytes(k)) {
+    size_t n = (size_t)k->out[0].numel * dl_dtypes[k->out[0].dtype].size;
+    cudaError_t e = cudaMemcpyAsync(k->out[0].data, k->in[k->nin - 1].data, n,
+                                    cudaMemcpyDeviceToDevice, stream_of(s));
+    return queued(dev, dl_cuda_code(dev, e), s);
+  }
   dl_cuda_fn fn = dl_cuda_plugin.kernels[k->op];
   if (!fn) return DL_CU_UNSUPPORTED;
   dl_cuda_mark mark = dl_cuda_scratch_begin(stream_of(s));
