@@ -105,7 +105,19 @@ function M.is_autocast_available(device)
   return device:match("^[^:]*") ~= "meta"
 end
 
+local function need(fn, name, at, kind, v, missing)
+  if missing and v == nil then
+    raise("TypeError", string.format('%s() missing 1 required positional arguments: "%s"', fn,
+                                     name), {kind = "argument"})
+  end
+  local word = ({string = "str", boolean = "bool"})[kind]
+  if type(v) == kind then return end
+  raise("TypeError", string.format("%s(): argument '%s' (position %d) must be %s, not %s", fn, name,
+                                   at, word, repr.typename(v)), {kind = "argument"})
+end
+
 local function dtype_of(device)
+  need("get_autocast_dtype", "device_type", 1, "string", device, true)
   local _, dtype = state(device)
   return dtype
 end
@@ -114,6 +126,7 @@ end
 M.state = {
   get_autocast_dtype = dtype_of,
   is_autocast_enabled = function(device)
+    if device ~= nil then need("is_autocast_enabled", "device_type", 1, "string", device) end
     local on = state(device or "cuda")
     return on
   end,
@@ -122,11 +135,16 @@ M.state = {
     return cache
   end,
   set_autocast_enabled = function(device, on)
-    if type(device) == "boolean" then device, on = "cuda", device end
+    if type(device) ~= "string" then
+      need("set_autocast_enabled", "enabled", 1, "boolean", device, true)
+      device, on = "cuda", device
+    end
+    need("set_autocast_enabled", "enabled", 2, "boolean", on, true)
     local _, dtype, cache = state(device)
     set(device, dtype, on, cache)
   end,
   set_autocast_dtype = function(device, dtype)
+    need("set_autocast_dtype", "device_type", 1, "string", device, true)
     local on, _, cache = state(device)
     if not core.is_dtype(dtype) then
       raise("TypeError", "set_autocast_dtype(): argument 'dtype' (position 2) must be "
@@ -135,6 +153,10 @@ M.state = {
     set(device, dtype, on, cache)
   end,
   set_autocast_cache_enabled = function(cache)
+    if type(cache) ~= "boolean" then
+      raise("TypeError", "enabled must be a bool (got " .. repr.typename(cache) .. ")",
+            {kind = "argument"})
+    end
     local on, dtype = state("cpu")
     set("cpu", dtype, on, cache)
   end,

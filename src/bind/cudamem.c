@@ -46,7 +46,9 @@ static void pace(dl_pool *p, int dev, int64_t bytes) {
 static int l_exact_memory(lua_State *L) {
   lua_pushboolean(L, exact);
   if (!lua_isnoneornil(L, 1)) {
-    luaL_checktype(L, 1, LUA_TBOOLEAN);
+    if (!lua_isboolean(L, 1))
+      return dl_type_error(L, "exact_memory(): argument 'on' must be bool, not %s",
+                           dl_type_name(L, 1));
     exact = lua_toboolean(L, 1);
   }
   return 1;
@@ -182,7 +184,10 @@ static int l_get_fraction(lua_State *L) {
 }
 
 static int l_set_settings(lua_State *L) {
-  must(L, dl_pool_conf_parse(luaL_checkstring(L, 1)));
+  if (lua_type(L, 1) != LUA_TSTRING)
+    return dl_type_error(L, "_set_allocator_settings(): argument 'env' (position 1) must be str, "
+                         "not %s", dl_type_name(L, 1));
+  must(L, dl_pool_conf_parse(lua_tostring(L, 1)));
   return 0;
 }
 

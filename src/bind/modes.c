@@ -164,10 +164,21 @@ static int l_is_anomaly_enabled(lua_State *L) {
   return 1;
 }
 
+static void check_hook(lua_State *L, int i, const char *name) {
+  if (lua_isfunction(L, i) || luaL_getmetafield(L, i, "__call") != LUA_TNIL) return;
+  if (lua_isnone(L, 2))
+    dl_type_error(L, "saved_tensors_hooks.__init__() missing %s", lua_isnone(L, 1)
+                  ? "2 required positional arguments: 'pack_hook' and 'unpack_hook'"
+                  : "1 required positional argument: 'unpack_hook'");
+  dl_type_error(L, "saved_tensors_hooks.__init__() argument '%s' (position %d) must be callable, "
+                "not %s", name, i, dl_type_name(L, i));
+}
+
 /* torch.autograd.graph.saved_tensors_hooks(pack, unpack [, function]) */
 static int l_saved_tensors_hooks(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TFUNCTION);
-  luaL_checktype(L, 2, LUA_TFUNCTION);
+  check_hook(L, 1, "pack_hook");
+  check_hook(L, 2, "unpack_hook");
+  lua_settop(L, lua_gettop(L) < 3 ? 2 : lua_gettop(L));
   if (forbidden[0]) return dl_throw(L, DL_RuntimeError, DL_E_AUTOGRAD, "%s", forbidden);
   dl_saved_hooks_push(L, 1, 2);
   guard *g = push_guard(L);
@@ -180,7 +191,13 @@ static int l_saved_tensors_hooks(lua_State *L) {
 
 /* torch.autograd.graph.disable_saved_tensors_hooks(message [, function]): who tries raises it */
 static int l_disable_saved_hooks(lua_State *L) {
-  const char *text = luaL_checkstring(L, 1);
+  if (lua_isnone(L, 1))
+    return dl_type_error(L, "disable_saved_tensors_hooks() missing 1 required positional argument: "
+                         "'error_message'");
+  if (lua_type(L, 1) != LUA_TSTRING)
+    return dl_type_error(L, "disable_saved_tensors_hooks(): argument 'error_message' (position 1) "
+                         "must be str, not %s", dl_type_name(L, 1));
+  const char *text = lua_tostring(L, 1);
   guard *g = push_guard(L);
   g->open = g->forbids = 1;
   memcpy(g->before, forbidden, sizeof forbidden);

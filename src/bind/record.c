@@ -151,7 +151,8 @@ static bool wants_exact(lua_State *L) {
 /* The record; where the function failed, r.error is what it raised. r.results: what it returned.
  * exact: dead boxes are collected before every op, so that peaks hold only what was reachable. */
 static int l_record(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TFUNCTION);
+  if (!lua_isfunction(L, 1))
+    return dl_type_error(L, "record() takes a function, but got %s", dl_type_name(L, 1));
   lua_settop(L, 2);
   bool exact = wants_exact(L), before = dl_pace_always;
   set_module_watch(L, true);

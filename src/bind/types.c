@@ -424,8 +424,18 @@ static void finish_info(lua_State *L, dl_dtype d) {
   lua_setmetatable(L, -2);
 }
 
-static int l_finfo(lua_State *L) {
+static const dl_word *check_type(lua_State *L, const char *fn, bool required) {
   const dl_word *w = dl_object(L, 1, &dl_t_dtype);
+  if (lua_isnone(L, 1) && required)
+    dl_type_error(L, "%s() missing 1 required positional arguments: \"type\"", fn);
+  if (!w && !lua_isnone(L, 1))
+    dl_type_error(L, "%s(): argument 'type' (position 1) must be torch.dtype, not %s", fn,
+                  dl_type_name(L, 1));
+  return w;
+}
+
+static int l_finfo(lua_State *L) {
+  const dl_word *w = check_type(L, "finfo", false);
   dl_dtype d = w ? (dl_dtype)w->v : (dl_dtype)dl_default_dtype;
   for (size_t i = 0; i < sizeof finfos / sizeof *finfos; i++) {
     const finfo_row *f = &finfos[i];
@@ -452,8 +462,9 @@ static int l_finfo(lua_State *L) {
 }
 
 static int l_iinfo(lua_State *L) {
-  const dl_word *w = dl_object(L, 1, &dl_t_dtype);
-  if (!w || !dl_dtype_is_int((dl_dtype)w->v))
+  const dl_word *w = check_type(L, "iinfo", true);
+  if (w->v == DL_BOOL) return dl_type_error(L, "torch.bool is not supported by torch.iinfo");
+  if (!dl_dtype_is_int((dl_dtype)w->v))
     return dl_type_error(L,
                          "torch.iinfo() requires an integer input type. Use torch.finfo to "
                          "handle 'torch.iinfo'");

@@ -407,6 +407,7 @@ static const struct { const char *mark, *answer; } missing[] = {
   {"index a nil value (global 'self')", "a method is defined with a colon: function Net:init(…)"},
   {"table index is nil", "the index is nil; a method is called with a colon: net:parameters()"},
   {"'for iterator' (table expected, got nil)", "what is walked is nil; a method is called with a colon: net:state_dict()"},
+  {"yield across a C-call", "where a function yields, a mode is held by local _ <close> = torch.no_grad()"},
   {"stack overflow", "a function calls itself without end"},
   {"call a torch.Size value", "a property takes no brackets: x.shape"},
   {"call a torch.dtype value", "a property takes no brackets: x.dtype"},

@@ -110,10 +110,23 @@ local function save_inputs(values)
   return frame
 end
 
+-- The function changed what it was given: its second run has nothing to begin with.
+local function changed_inputs(e)
+  local text = type(e) == "table" and rawget(e, "message")
+  if text and text:find("modified by an inplace operation", 1, true) then
+    e.notes = {"the function is run again from its inputs, so it may not change them: let it begin "
+               .. "with x:clone()"}
+  end
+  error(e, 0)
+end
+
 local function load_inputs(frame)
   local values = {n = frame.args.n}
   for i = 1, values.n do values[i] = frame.args[i] end
-  local tensors = frame.out and unpack_saved(frame.ctx, frame.out) or frame.ctx.saved_tensors
+  local ok, tensors = pcall(function()
+    return frame.out and unpack_saved(frame.ctx, frame.out) or frame.ctx.saved_tensors
+  end)
+  if not ok then changed_inputs(tensors) end
   for k, i in pairs(frame.at) do values[i] = tensors[k] end
   return values
 end
@@ -368,7 +381,13 @@ end
 -- ---- checkpoint_sequential --------------------------------------------------------------------
 
 local function layers_of(functions)
-  if getmetatable(functions) == nil then return functions end
+  local class, nn = require "torch.nn.class", require "torch.nn"
+  if type(functions) == "table" and getmetatable(functions) == nil then return functions end
+  if not class.isinstance(functions, nn.Sequential)
+     and not class.isinstance(functions, nn.ModuleList) then
+    raise("TypeError", "object of type '" .. repr.typename(functions) .. "' has no len()",
+          {kind = "argument", notes = {"an nn.Sequential or a list of functions goes here"}})
+  end
   local list = {}
   for _, layer in functions:named_children() do list[#list + 1] = layer end
   return list
