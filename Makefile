@@ -1,6 +1,7 @@
 # Makefile -- builds ./dlrepl; `make start` and `make test` do all the set-up.
 #
-#   make            build            make start    install what is missing, build, open the prompt
+#   make            build
+#   make start      install what is missing, build, open the prompt
 #   make notebook   the same for notebooks: install the kernel for you, open JupyterLab
 #   make test       everything CI runs   make test-full   the long versions
 #   make asan       a build with ASan and UBSan in build-asan/
@@ -9,12 +10,14 @@
 #   make dist       a tarball that runs elsewhere, with that plugin (DIST_CUDA=0: without)
 #
 # Variables: CC, WERROR=1 (CI), SAN=1 (used by asan), PREFIX, DESTDIR, ONEDNN=0 (build without
-# oneDNN), LUA_CFLAGS and LUA_LIBS (where pkg-config does not know Lua 5.4).
+# oneDNN), NVCC (another nvcc, "nvcc -ccbin g++-12"), LUA_CFLAGS and LUA_LIBS (where pkg-config
+# does not know Lua 5.4).
 
 CC      ?= cc
 PREFIX  ?= /usr/local
 BUILD   ?= build
 BIN     ?= dlrepl
+PLUGIN  ?= $(BUILD)/dl_cuda.so
 OPT     ?= -O2
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 
@@ -71,17 +74,19 @@ LIBS     := -lm -ldl -lpthread -lz -fopenmp
 # The kernel's: JSON and signatures. libzmq is looked up when a kernel starts (jupyter/zmqlib.h).
 FRONT_LIBS := -ljansson -lsodium
 
+all: program
 ifneq ($(wildcard src/bind/bind.h),)
-all: $(BIN)
+program: $(BIN)
 else
-all: $(BUILD)/libdl.a
+program: $(BUILD)/libdl.a
 endif
 
 # Objects depend on how they are compiled, libraries on which objects there are: these files change
 # only when that does. (A target that calls make again leaves it to that make.)
 FLAGS   := $(strip $(CC) $(BASE) $(OPT) | $(KFLAGS) | $(LUA_CFLAGS) | $(LDSAN) $(LUA_LIBS))
 OBJECTS := $(sort $(ENGINE_O) $(FRONT_O))
-ifeq ($(filter clean start notebook test test-full asan,$(MAKECMDGOALS)),)
+ifeq ($(filter clean start notebook test test-full asan cuda cuda-why cuda-two \
+  $(PLUGIN),$(MAKECMDGOALS)),)
 $(shell mkdir -p $(BUILD))
 ifneq ($(FLAGS),$(strip $(file <$(BUILD)/flags)))
 $(file >$(BUILD)/flags,$(FLAGS))
@@ -126,66 +131,115 @@ endef
 $(foreach i,$(ISAS),$(eval $(call isa_rule,$(i))))
 
 # ---- the CUDA plugin ---------------------------------------------------------------------------
-# make cuda: dl_cuda.so for every architecture of CUDA_ALL that this nvcc knows, and PTX of the
-# newest for those to come; ARCHS=90 for one. Kernels are kernels/cuda/*.cu; what only the plugin
-# has (its driver) is in kernels/cuda/driver. The program's own functions are found at load time.
-NVCC      ?= $(shell command -v nvcc 2>/dev/null)
+# dl_cuda.so, where nvcc 12 or 13 is; .ci/cuda.sh looks, and says in a line why there is none. For
+# every architecture of CUDA_ALL that this nvcc knows, and as PTX for those to come; ARCHS=90 for
+# one. Kernels are kernels/cuda/*.cu; what only the plugin has (its driver) is in
+# kernels/cuda/driver. The program's own functions are found at load time.
+ifeq ($(origin NVCC),undefined)
+NVCC      := $(shell PATH="$$PATH:/usr/local/cuda/bin" && command -v nvcc)
+CUDA      ?= 1
+else
+CUDA      ?= $(if $(NVCC),1,0)
+endif
+CUDA_DIR  ?= $(BUILD)/cuda
 CUDA_ALL  := 75 80 86 89 90 100 120
-CUDA_KNOWN = $(filter $(CUDA_ALL),$(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2>/dev/null)))
-ARCHS     ?= $(CUDA_KNOWN)
-GENCODE    = $(foreach a,$(ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
-             -gencode arch=compute_$(lastword $(ARCHS)),code=compute_$(lastword $(ARCHS))
-NVCC_OPT  := -std=c++17 -O3 --fmad=false --Werror all-warnings -Isrc -Ikernels -Ikernels/cuda \
-             -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wno-unused-function \
-             -Xfatbin -compress-all
-CUDA_O    := $(patsubst kernels/cuda/%,$(BUILD)/cuda/%.o,$(wildcard kernels/cuda/*.cu \
-             kernels/cuda/driver/*.cu kernels/cuda/driver/*.cc))
+NVCC_KNOWS = $(eval NVCC_KNOWS := $(if $(NVCC),$(shell $(NVCC) --list-gpu-code 2>/dev/null | \
+               sed -n 's/^sm_//p' | sort -n)))$(NVCC_KNOWS)
+ARCHS     ?= $(filter $(CUDA_ALL),$(NVCC_KNOWS))
+# nvcc has two translators to PTX, before 100 and from there on. The oldest PTX of each gives every
+# later card the very code that one of its own would (compile.t compares), and costs once.
+comma     := ,
+FROM_PTX   = -gencode 'arch=compute_$(firstword $(1)),code=[$(subst $() $(),$(comma),$(strip \
+               $(1:%=sm_%) $(2)))]'
+CUDA_OLD   = $(filter-out 1%,$(filter $(ARCHS),$(NVCC_KNOWS)))
+CUDA_NEW   = $(filter 1%,$(filter $(ARCHS),$(NVCC_KNOWS)))
+CUDA_PTX   = compute_$(firstword $(or $(CUDA_NEW),$(CUDA_OLD)))
+GENCODE    = $(if $(CUDA_OLD),$(call FROM_PTX,$(CUDA_OLD),$(if $(CUDA_NEW),,$(CUDA_PTX)))) \
+             $(if $(CUDA_NEW),$(call FROM_PTX,$(CUDA_NEW),$(CUDA_PTX)))
+NVCC_HOST := -O2
+NVCC_OPT   = -std=c++17 $(NVCC_HOST) --fmad=false --Werror all-warnings -Isrc -Ikernels \
+             -Ikernels/cuda -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wno-unused-function \
+             $(if $(WERROR),-Xcompiler -Werror) -Xfatbin -compress-all
+CUDA_O    := $(patsubst kernels/cuda/%,$(CUDA_DIR)/%.o,$(wildcard kernels/cuda/*.cu \
+             kernels/cuda/driver/*.cu kernels/cuda/driver/*.cc)) $(CUDA_DIR)/old_glibc.o
+CUDA_SH    = +@NVCC='$(NVCC)' ARCHS='$(ARCHS)' NVCC_KNOWS='$(NVCC_KNOWS)' PLUGIN='$(PLUGIN)' \
+             CUDA_DIR='$(CUDA_DIR)' sh .ci/cuda.sh
+MAKE_CUDA  = $(MAKE) --no-print-directory $(PLUGIN)
+
+plugin: | program
+	$(CUDA_SH) try $(MAKE_CUDA)
 
 cuda:
-	@test -n "$(NVCC)" || { echo "make cuda: no nvcc here (CUDA 12 or 13)" >&2; exit 1; }
-	@$(MAKE) --no-print-directory $(BUILD)/dl_cuda.so
+	$(CUDA_SH) must $(MAKE_CUDA)
 
-$(BUILD)/dl_cuda.so: $(CUDA_O)
-	$(NVCC) -shared -cudart static -o $@ $(CUDA_O) -Xcompiler -fPIC,-static-libstdc++,-static-libgcc -Xlinker --exclude-libs=ALL,--gc-sections
-$(BUILD)/cuda/archs: FORCE
-	@mkdir -p $(@D)
-	@echo '$(ARCHS)' | cmp -s - $@ || echo '$(ARCHS)' >$@
-$(BUILD)/cuda/%.o: kernels/cuda/% $(BUILD)/cuda/archs
-	@mkdir -p $(@D)
-	$(NVCC) $(NVCC_OPT) $(GENCODE) -Xptxas -v -MD -MT $@ -MF $(@:.o=.d) -c -o $@ $< >$(@:.o=.log) 2>&1 || { cat $(@:.o=.log); exit 1; }
-FORCE:
+cuda-why:
+	$(CUDA_SH) why
+
+# Every kernel for two architectures, which is what `make test` can wait for.
+CUDA_LOW   = $(filter-out 1%,$(filter $(CUDA_ALL),$(NVCC_KNOWS)))
+CUDA_TWO   = $(sort $(firstword $(CUDA_LOW)) $(lastword $(CUDA_LOW)))
+cuda-two:
+	@$(MAKE) --no-print-directory cuda CUDA_DIR='$(BUILD)/cuda-two' \
+	  PLUGIN='$(BUILD)/cuda-two/dl_cuda.so' ARCHS='$(CUDA_TWO)' NVCC_HOST=-O1
+
+# As with $(BUILD)/flags above.
+ifneq ($(filter $(PLUGIN),$(MAKECMDGOALS)),)
+CUDA_FLAGS := $(strip $(shell $(NVCC) --version 2>/dev/null | tail -n 1) $(NVCC_OPT) $(GENCODE))
+$(shell mkdir -p $(CUDA_DIR)/driver)
+ifneq ($(CUDA_FLAGS),$(strip $(file <$(CUDA_DIR)/flags)))
+$(file >$(CUDA_DIR)/flags,$(CUDA_FLAGS))
+$(file >$(CUDA_DIR)/archs,$(ARCHS))
+endif
+endif
+$(CUDA_DIR)/flags: ;
+
+$(PLUGIN): $(CUDA_O)
+	@echo 'nvcc -shared $@'
+	@$(NVCC) -shared -cudart static -o $@ $(CUDA_O) -Xcompiler -fPIC,-static-libstdc++,-static-libgcc -Xlinker --exclude-libs=ALL,--gc-sections
+$(CUDA_DIR)/%.o: kernels/cuda/% $(CUDA_DIR)/flags
+	@echo 'nvcc $<$(if $(filter %.cu,$<), ($(ARCHS)))'
+	@$(NVCC) $(NVCC_OPT) $(GENCODE) -Xptxas -v -MD -MT $@ -MF $(@:.o=.d) -c -o $@ $< >$(@:.o=.log) 2>&1 || { grep -v '^ptxas info\|bytes stack frame' $(@:.o=.log); exit 1; }
+$(CUDA_DIR)/old_glibc.o: .ci/dist/old_glibc.c $(CUDA_DIR)/flags
+	@$(CC) -std=c11 -O2 -fPIC -w -c -o $@ $<
 
 # ---- a tarball for other machines ----------------------------------------------------------------
 VERSION := $(shell sed -n 's/^.define DL_VERSION "\(.*\)"/\1/p' src/repl/session.h)
 OPS_O   := $(BUILD)/tests/c/ops_gpu.o $(BUILD)/tests/c/recipe.o $(BUILD)/tests/c/tap.o
 
+DIST_CUDA ?= $(if $(NVCC),$(CUDA),0)
 dist: $(BIN) $(OPS_O)
 ifneq ($(DIST_CUDA),0)
-	@test -z "$(NVCC)" || $(MAKE) --no-print-directory cuda
+	$(CUDA_SH) must $(MAKE_CUDA)
 endif
 	@CC='$(CC)' BUILD='$(BUILD)' VERSION='$(VERSION)' FRONT_O='$(FRONT_O)' OPS_O='$(OPS_O)' \
 	  LUA_LIBS='$(LUA_LIBS)' FRONT_LIBS='$(FRONT_LIBS)' LIBS='$(LIBS)' DIST_CUDA='$(DIST_CUDA)' \
-	  sh .ci/dist.sh
+	  PLUGIN='$(PLUGIN)' sh .ci/dist.sh
 
 # ---- the two commands --------------------------------------------------------------------------
 start:
 	@sh .ci/setup.sh start
-	@sh .ci/build.sh $(MAKE) -j$(JOBS) all
+	@sh .ci/build.sh $(MAKE) -j$(JOBS) program
+ifneq ($(CUDA),0)
+	$(CUDA_SH) cards $(MAKE_CUDA) -j$(JOBS)
+endif
 	@if [ -t 0 ]; then ./dlrepl; else ./dlrepl lessons/tour.lua; fi
 
 test:
 	@sh .ci/setup.sh test
-	@sh .ci/build.sh $(MAKE) -j$(JOBS) all test-c-build
+	@sh .ci/build.sh $(MAKE) -j$(JOBS) program test-c-build
 	@$(MAKE) --no-print-directory check
 
 test-full:
 	@sh .ci/setup.sh test
-	@sh .ci/build.sh $(MAKE) -j$(JOBS) all test-c-build
+	@sh .ci/build.sh $(MAKE) -j$(JOBS) program test-c-build
 	@$(MAKE) --no-print-directory check FULL=1
 
 notebook:
 	@sh .ci/setup.sh start
-	@sh .ci/build.sh $(MAKE) -j$(JOBS) all
+	@sh .ci/build.sh $(MAKE) -j$(JOBS) program
+ifneq ($(CUDA),0)
+	$(CUDA_SH) cards $(MAKE_CUDA) -j$(JOBS)
+endif
 	@sh .ci/notebook.sh
 
 # ---- further targets -----------------------------------------------------------------------------
@@ -198,7 +252,7 @@ test-cli: $(BIN)
 	@rm -f .prove
 
 asan:
-	@$(MAKE) --no-print-directory SAN=1 BUILD=build-asan BIN=build-asan/dlrepl all
+	@$(MAKE) --no-print-directory SAN=1 BUILD=build-asan BIN=build-asan/dlrepl program
 
 bench: $(BIN) $(BUILD)/tests/c/sim_cases $(BUILD)/tests/c/mem_speed
 	@$(BUILD)/tests/c/sim_cases --table
@@ -212,6 +266,7 @@ docs: $(BIN)
 	DLREPL_LANG=en ./$(BIN) docs/make/notebooks.lua jupyter/notebooks
 
 SHARE   := $(DESTDIR)$(PREFIX)/share/dlrepl
+LIBDIR  := $(DESTDIR)$(PREFIX)/lib/dlrepl
 MANDIR  := $(DESTDIR)$(PREFIX)/share/man/man1
 BASHDIR := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 ZSHDIR  := $(DESTDIR)$(PREFIX)/share/zsh/site-functions
@@ -221,6 +276,10 @@ install: $(BIN)
 	cp -R lua lessons docs README.md LICENSE "$(SHARE)/"
 	install -d "$(SHARE)/jupyter"
 	cp -R jupyter/kernelspec jupyter/notebooks "$(SHARE)/jupyter/"
+ifneq ($(CUDA),0)
+	@if [ -f $(PLUGIN) ]; then install -d "$(LIBDIR)" && \
+	  install -m 644 $(PLUGIN) "$(LIBDIR)/dl_cuda.so"; fi
+endif
 	install -d "$(MANDIR)" "$(BASHDIR)" "$(ZSHDIR)"
 	install -m 644 docs/dlrepl.1 "$(MANDIR)/dlrepl.1"
 	install -m 644 docs/completion/dlrepl.bash "$(BASHDIR)/dlrepl"
@@ -238,5 +297,5 @@ clean:
 
 -include $(CUDA_O:.o=.d)
 
-.PHONY: cuda dist FORCE all start notebook test test-full test-cli check asan bench docs install \
-        clean
+.PHONY: all program plugin cuda cuda-why cuda-two dist start notebook test test-full \
+        test-cli check asan bench docs install clean

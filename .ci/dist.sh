@@ -1,11 +1,11 @@
 #!/bin/sh
 # dist.sh -- packs dlrepl for machines that have nothing of it; called by `make dist`
 #
-#   sh .ci/dist.sh      with CC, NVCC, BUILD, VERSION, FRONT_O, OPS_O, LUA_LIBS, FRONT_LIBS, LIBS set
+#   sh .ci/dist.sh      with CC, BUILD, VERSION, FRONT_O, OPS_O, LUA_LIBS, FRONT_LIBS, LIBS, PLUGIN set
 #
 # Makes $BUILD/dlrepl-VERSION-ARCH.tar.gz: the program and the libraries it needs but glibc, Readline,
 # oneDNN and NVIDIA's, lua/, lessons/, the kernel's files, tests/gpu and the tests that it runs, and
-# the plugin if it was built ($BUILD/dl_cuda.so, DIST_CUDA=0 leaves it out). Everything is found
+# the plugin ($PLUGIN; DIST_CUDA=0 leaves it out). Everything is found
 # beside the program. Refuses where a file would need a glibc newer than 2.35.
 set -eu
 newest=2.35
@@ -69,8 +69,8 @@ fi
 chmod u+w,a+r "$top"/lib/*
 
 # ---- the plugin and the files -----------------------------------------------------------------
-if [ "${DIST_CUDA:-1}" != 0 ] && [ -f "$BUILD/dl_cuda.so" ]; then
-  cp "$BUILD/dl_cuda.so" "$top/dl_cuda.so"
+if [ "${DIST_CUDA:-1}" != 0 ]; then
+  cp "$PLUGIN" "$top/dl_cuda.so"
   strip --strip-unneeded "$top/dl_cuda.so"
 else
   echo "make dist: without the CUDA plugin"

@@ -76,7 +76,7 @@ ASAN_C    := $(if $(FULL),$(TEST_BIN),$(ASAN_C))
 ASAN_ENV  := DLREPL_ONEDNN=0 ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
 ASAN_MAKE := $(MAKE) --no-print-directory SAN=1 BUILD=build-asan BIN=build-asan/dlrepl
 test-asan:
-	@$(ASAN_MAKE) all $(ASAN_C:$(BUILD)/%=build-asan/%) build-asan/tests/fuzz/wire
+	@$(ASAN_MAKE) program $(ASAN_C:$(BUILD)/%=build-asan/%) build-asan/tests/fuzz/wire
 	$(ASAN_ENV) $(PROVE) --exec '' $(ASAN_C:$(BUILD)/%=build-asan/%)
 	$(ASAN_ENV) $(PROVE) --exec '' build-asan/tests/fuzz/wire :: $(CALLS) 2
 	$(ASAN_ENV) LUA_PATH='$(TEST_PATH)' $(PROVE) --exec build-asan/dlrepl \
@@ -128,9 +128,9 @@ $(BUILD)/dl_cuda_fake.so: $(FAKE_O) $(FIBER_O)
 test-cuda:
 	@$(ASAN_MAKE) -j$(JOBS) $(TEST_CUDA:$(BUILD)/%=build-asan/%)
 	$(ASAN_ENV) FULL=$(FULL) $(PROVE) --exec '' $(TEST_CUDA:$(BUILD)/%=build-asan/%)
-	@$(ASAN_MAKE) -j$(JOBS) all build-asan/dl_cuda_fake.so
+	@$(ASAN_MAKE) -j$(JOBS) program build-asan/dl_cuda_fake.so
 	$(ASAN_ENV) FULL=$(FULL) DLREPL=$(CURDIR)/build-asan/dlrepl $(PROVE) -j$(JOBS) tests/cuda/plugin.t tests/cuda/driver
-	FULL=$(FULL) $(PROVE) tests/cuda/compile.t
+	FULL=$(FULL) NVCC='$(if $(filter 0,$(CUDA)),,$(NVCC))' $(PROVE) tests/cuda/compile.t
 
 .SECONDARY: $(FIBER_O) $(TEST_CUDA:%=%.o) $(BUILD)/tests/cuda/run.o
 
