@@ -19,9 +19,13 @@ local function world(dev, A, B)
   }, {__index = _G})
 end
 
-local function names(...)
+local names
+function names(...)
   local all = table.pack(...)
-  for i = 1, all.n do all[i] = tostring(all[i].dtype):gsub("torch%.", "") end
+  for i = 1, all.n do
+    all[i] = type(all[i]) == "table" and names(table.unpack(all[i]))
+      or tostring(all[i].dtype):gsub("torch%.", "")
+  end
   return table.concat(all, ",")
 end
 
@@ -65,10 +69,24 @@ for line in io.lines("tests/parity/autocast.txt") do
   lines[#lines + 1] = row
 end
 local n = check("cpu bfloat16", "cpu", torch.bfloat16, 2, lines)
-tap.ok(n > 180, "result dtypes on the CPU in bfloat16 are PyTorch's, over " .. n .. " expressions")
+tap.ok(n > 600, "result dtypes on the CPU in bfloat16 are PyTorch's, over " .. n .. " expressions")
 n = check("cpu float16", "cpu", torch.float16, 3, lines)
-tap.ok(n > 180, "result dtypes on the CPU in float16 are PyTorch's, over " .. n .. " expressions")
+tap.ok(n > 600, "result dtypes on the CPU in float16 are PyTorch's, over " .. n .. " expressions")
 if not torch.cuda.is_available() then dlrepl.simulate("t4") end
 n = check("cuda", "cuda", torch.float16, 4, lines)
-tap.ok(n > 180, "result dtypes on a GPU are PyTorch's, over " .. n .. " expressions")
+tap.ok(n > 600, "result dtypes on a GPU are PyTorch's, over " .. n .. " expressions")
+-- Each op that has a public name stands in some expression.
+local said, rows, without = {}, 0, {}
+for _, line in ipairs(lines) do
+  for name in line[1]:gmatch("([%w_]+)%(") do said[name] = true end
+end
+for line in io.lines("src/op/ops.def") do
+  local where, name = line:match('^DL_OP%([%w_]+, %u+, "(%a*)", "([%w_]+)')
+  if where and where:find("[tmfl]") then
+    rows = rows + 1
+    if not said[name] then without[#without + 1] = name end
+  end
+end
+tap.ok(rows > 240, "the table of ops was read: " .. rows .. " public rows")
+tap.is(table.concat(without, " "), "", "each public op stands in some expression")
 tap.done()

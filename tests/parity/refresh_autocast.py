@@ -5,6 +5,7 @@
 The expressions are those of the file itself; a new line needs its first column only. The GPU's list
 is read from fake CUDA tensors, so that no GPU is needed; "-" where they cannot tell.
 """
+import re
 import sys
 import warnings
 
@@ -31,13 +32,19 @@ def world(dev, a_type, b_type):
 
 
 # What fake tensors do not check: mixed dtypes fail on a real GPU.
-UNCHECKED = ("torch.index_add", "torch.index_copy")
+UNCHECKED = re.compile(r"\bindex_(add|copy)_?\(|\b(index_put|addmm)_\(")
 
 
 def name(r):
     if isinstance(r, torch.Tensor):
         return str(r.dtype).replace("torch.", "")
     return ",".join(name(q) for q in r)
+
+
+def python(expr):
+    """Lua's lists, methods and capital Repeat as Python writes them."""
+    expr = re.sub(r":(\w+)\(", r".\1(", expr.replace("{", "[").replace("}", "]"))
+    return expr.replace(".Repeat(", ".repeat(")
 
 
 def column(exprs, dev, low):
@@ -48,11 +55,11 @@ def column(exprs, dev, low):
         row = []
         for g in worlds:
             try:
-                row.append(name(eval(e.replace("{", "[").replace("}", "]"), g)))
+                row.append(name(eval(python(e), g)))
             except Exception as x:
                 kind = type(x).__name__
                 row.append("-" if "Dynamic" in kind or "DataDep" in kind else "!" + kind)
-        if dev == "cuda" and e.startswith(UNCHECKED):
+        if dev == "cuda" and UNCHECKED.search(e):
             row[2] = "-"
         out.append(" ".join(row))
     return out
