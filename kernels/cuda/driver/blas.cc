@@ -1,8 +1,9 @@
 /* blas.cc -- cuBLAS, found at run time: matrix products on tensor cores
  *
  * For runtime.cc. Versions 12 and 13 share what is used here. DLREPL_CUBLAS names it, or 0: none;
- * else it is looked for in the loader's path, CUDA's folder and pip's. Without it, or where it does
- * not start, the plain tiled kernels run, and the reason is told.
+ * else it is looked for in the loader's path, CUDA's folder, pip's and conda's, also beside the
+ * python3 of PATH. Without it, or where it does not start, the plain tiled kernels run, and the
+ * reason is told.
  *
  * INVARIANT  Sums of 16-bit operands are kept in float32; tf32 only where the program allows it. A
  *            handle works in the pool's workspace of the stream, where there is one.
@@ -12,6 +13,7 @@
 
 #include <dlfcn.h>
 #include <glob.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -52,6 +54,34 @@ static void *open_glob(const char *pattern) {
   return lib;
 }
 
+/* Where CUDA, pip or conda put it into `root`, a folder with bin and lib. */
+static void *open_below(const char *root) {
+  static const char *const places[] = {
+      "%s/lib/python3*/*-packages/nvidia/cu*/lib/libcublas.so.1[23]", "%s/lib64/libcublas.so.1[23]",
+      "%s/lib/libcublas.so.1[23]"};
+  char pattern[512];
+  void *lib = nullptr;
+  for (size_t i = 0; i < sizeof places / sizeof *places && !lib; i++)
+    if (snprintf(pattern, sizeof pattern, places[i], root) < (int)sizeof pattern)
+      lib = open_glob(pattern);
+  return lib;
+}
+
+/* Below each folder of PATH that has a python3. */
+static void *open_beside_python(void) {
+  const char *path = getenv("PATH");
+  void *lib = nullptr;
+  for (size_t n; path && *path && !lib; path += n + (path[n] == ':')) {
+    char program[400];
+    n = strcspn(path, ":");
+    int end = snprintf(program, sizeof program, "%.*s/python3", (int)n, path);
+    if (n == 0 || end >= (int)sizeof program || access(program, X_OK) != 0) continue;
+    memcpy(program + n + 1, "..", 3);
+    lib = open_below(program);
+  }
+  return lib;
+}
+
 static void *find(void) {
   static const char *const names[] = {"libcublas.so.13", "libcublas.so.12"};
   static const char *const places[] = {
@@ -65,11 +95,15 @@ static void *find(void) {
   if (wish && *wish) return open_at(wish); /* that one or none */
   for (size_t i = 0; i < sizeof names / sizeof *names && !lib; i++) lib = open_at(names[i]);
   for (size_t i = 0; i < sizeof places / sizeof *places && !lib; i++) lib = open_glob(places[i]);
-  const char *env = getenv("VIRTUAL_ENV");
-  char pattern[512];
-  snprintf(pattern, sizeof pattern,
-           "%s/lib/python3*/site-packages/nvidia/cu*/lib/libcublas.so.1[23]", env ? env : "");
-  return lib ? lib : env && *env ? open_glob(pattern) : nullptr;
+  const char *root[] = {getenv("CUDA_HOME"), getenv("VIRTUAL_ENV"), getenv("CONDA_PREFIX")};
+  const char *home = getenv("HOME");
+  for (size_t i = 0; i < sizeof root / sizeof *root && !lib; i++)
+    if (root[i] && *root[i]) lib = open_below(root[i]);
+  if (!lib) lib = open_beside_python();
+  char local[400];
+  if (!lib && home && snprintf(local, sizeof local, "%s/.local", home) < (int)sizeof local)
+    lib = open_below(local);
+  return lib;
 }
 
 enum { MAJOR = 0, MINOR = 1, OLDEST = 12, NEWEST = 13 };
