@@ -7,13 +7,6 @@
 
 #include "geo.h"
 
-/* The next loop is not unrolled: fewer registers. */
-#ifdef __CUDACC__
-#define DL_ROLLED _Pragma("unroll 1")
-#else
-#define DL_ROLLED
-#endif
-
 /* ---- stores: dl_to<T>(v) is v as an element of type T; integers wrap ------------------------ */
 template <class T> struct dl_writer {
   template <class V> static __device__ __forceinline__ T of(V v) { return (T)v; }

@@ -11,7 +11,8 @@
  *            c->numbers (numbers given for a tensor) lie in host memory: dl_cu_number reads them.
  * SUBSET     launches by DL_LAUNCH, shared memory by DL_SHARED; __syncthreads and its votes,
  *            warp exchanges with the full mask by whole warps, atomics on 4- and 8-byte types;
- *            no inline PTX, no libraries in kernels, at most 48 KB of static shared memory.
+ *            no libraries in kernels, at most 48 KB of static shared memory; PTX in dl_half_up and
+ *            its kin alone.
  * INVARIANT  Compiled with --fmad=false: a product and a sum are fused by DL_FMA alone.
  * MUST NOT   free scratch, keep state between calls, or read device memory on the host but by
  *            dl_cuda_env.read. */
@@ -28,6 +29,8 @@
   extern __shared__ __align__(16) unsigned char name##_raw[];  \
   T *name = reinterpret_cast<T *>(name##_raw)
 #define DL_UNROLL _Pragma("unroll")
+#define DL_ROLLED _Pragma("unroll 1")  /* less code, fewer registers */
+#define DL_APART static __device__ __noinline__  /* compiled once a file, for rare ways */
 #define DL_FN static __device__ __forceinline__
 #define DL_HD __host__ __device__
 #define DL_TABLE static __device__ const
@@ -37,6 +40,8 @@
 #else
 #include "fiber.h"
 #define DL_UNROLL
+#define DL_ROLLED
+#define DL_APART static __attribute__((noinline, unused))
 #define DL_FN static inline __attribute__((unused))  /* not all inline: g++ is quicker */
 #endif
 
@@ -92,6 +97,20 @@ DL_FN void dl_fault(dl_cuda_fault *f, int code) {
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
+DL_FN float dl_brain_up(dl_bf16 b) { return dl_float32((dl_u32)b.bits << 16); }
+/* One instruction each on a GPU; they differ in the bits of a nan. */
+#ifdef __CUDA_ARCH__
+DL_FN float dl_half_up(dl_half h) {
+  float v;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(v) : "h"(h.bits));
+  return v;
+}
+DL_FN dl_half dl_half_down(float v) {
+  dl_half h;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h.bits) : "f"(v));
+  return h;
+}
+#else
 DL_FN float dl_half_up(dl_half h) {
   dl_u32 w = (dl_u32)h.bits << 16, sign = w & 0x80000000u, two = w + w;
   float normal = dl_float32((two >> 4) + (0xe0u << 23)) * 1.92592994438723585306e-34f; /* 2^-112 */
@@ -109,7 +128,14 @@ DL_FN dl_half dl_half_down(float v) {
   h.bits = (uint16_t)((sign >> 16) | (two > 0xff000000u ? 0x7e00u : r));
   return h;
 }
-DL_FN float dl_brain_up(dl_bf16 b) { return dl_float32((dl_u32)b.bits << 16); }
+#endif
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800
+DL_FN dl_bf16 dl_brain_down(float v) {
+  dl_bf16 b;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(b.bits) : "f"(v));
+  return b;
+}
+#else
 DL_FN dl_bf16 dl_brain_down(float v) {
   dl_u32 u = dl_bits32(v);
   dl_bf16 b;
@@ -117,6 +143,7 @@ DL_FN dl_bf16 dl_brain_down(float v) {
                                                       : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
   return b;
 }
+#endif
 /* Truncation with x86's answer where the value does not fit (base/convert.h). */
 template <class R> __device__ __forceinline__ int64_t dl_whole64(R v) {
   return v >= (R)-9223372036854775808.0 && v < (R)9223372036854775808.0
@@ -189,6 +216,24 @@ __device__ __forceinline__ void dl_put_real(int dtype, void *p, int64_t i, R v) 
 }
 DL_FN void dl_put(int dtype, void *p, int64_t i, float v) { dl_put_real(dtype, p, i, v); }
 DL_FN void dl_put(int dtype, void *p, int64_t i, double v) { dl_put_real(dtype, p, i, v); }
+
+/* The same compiled once a file, for ways where speed is not asked for. Through double, which holds
+ * all but int64 exactly. */
+DL_APART double dl_real_at(int dtype, const void *p, int64_t i) {
+  return dl_get<double>(dtype, p, i);
+}
+DL_APART int64_t dl_whole_at(int dtype, const void *p, int64_t i) {
+  return dl_get<int64_t>(dtype, p, i);
+}
+DL_APART void dl_set(int dtype, void *p, int64_t i, double v) { dl_put(dtype, p, i, v); }
+DL_APART void dl_set(int dtype, void *p, int64_t i, int64_t v) { dl_put(dtype, p, i, v); }
+
+template <class C> __device__ __forceinline__ C dl_at(int dtype, const void *p, int64_t i) {
+  return dtype == DL_I64 ? (C)static_cast<const int64_t *>(p)[i] : (C)dl_real_at(dtype, p, i);
+}
+template <> __device__ __forceinline__ int64_t dl_at(int dtype, const void *p, int64_t i) {
+  return dl_whole_at(dtype, p, i);
+}
 
 /* Run `…` with C named after the compute dtype: DL_F32, DL_F64, else DL_I64. */
 #define DL_BY_COMPUTE(dtype, ...)                                     \

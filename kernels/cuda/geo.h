@@ -19,30 +19,32 @@ DL_FN uint32_t dl_quotient(dl_div by, uint32_t n) { return (__umulhi(n, by.m) + 
 
 template <int N> struct dl_geo {
   int nd;
-  bool wide;                     /* 2^31 elements or more: real divisions */
+  bool wide;                     /* 2^31 elements or more, fewer than 2^53 */
   int64_t numel, size[DL_MAXDIM];
-  dl_div div[DL_MAXDIM];
+  dl_div div[DL_MAXDIM];         /* shift: WIDE where a division is made in double */
+  double part[DL_MAXDIM];        /* 1 / size */
   int64_t stride[N][DL_MAXDIM];
 
+  enum { WIDE = 64 };
+  __device__ __forceinline__ int64_t over(int64_t n, int d) const {
+    if (div[d].shift != WIDE) return dl_quotient(div[d], (uint32_t)n);
+    int64_t q = (int64_t)((double)n * part[d]), r = n - q * size[d];
+    return r < 0 ? q - 1 : r >= size[d] ? q + 1 : q;
+  }
+  /* A loop of one round would cost the one around it its DL_ROLLED. */
+  __device__ __forceinline__ void add(int64_t r, int d, int64_t *off) const {
+    if constexpr (N == 1) off[0] += r * stride[0][d];
+    else DL_UNROLL for (int k = 0; k < N; k++) off[k] += r * stride[k][d];
+  }
   /* off[k]: where element i (row-major) lies in view k, in elements */
   __device__ __forceinline__ void place(int64_t i, int64_t *off) const {
     DL_UNROLL for (int k = 0; k < N; k++) off[k] = 0;
-    if (wide) {
-      for (int d = nd - 1; d > 0; d--) {
-        int64_t q = i / size[d], r = i - q * size[d];
-        DL_UNROLL for (int k = 0; k < N; k++) off[k] += r * stride[k][d];
-        i = q;
-      }
-    } else {
-      uint32_t n = (uint32_t)i;
-      for (int d = nd - 1; d > 0; d--) {
-        uint32_t q = dl_quotient(div[d], n), r = n - q * div[d].d;
-        DL_UNROLL for (int k = 0; k < N; k++) off[k] += (int64_t)r * stride[k][d];
-        n = q;
-      }
-      i = n;
+    DL_ROLLED for (int d = nd - 1; d > 0; d--) {
+      int64_t q = over(i, d);
+      add(i - q * size[d], d, off);
+      i = q;
     }
-    DL_UNROLL for (int k = 0; k < N; k++) off[k] += i * stride[k][0];
+    add(i, 0, off);
   }
 };
 
@@ -51,6 +53,15 @@ template <int N> bool dl_geo_joins(const dl_geo<N> &g, int at, int64_t size, int
   for (int k = 0; k < N; k++)
     if (g.stride[k][at] != stride[k][d] * size) return false;
   return true;
+}
+
+template <int N> void dl_geo_ready(dl_geo<N> *g) {
+  g->wide = g->numel >= (1ll << 31);
+  for (int d = 0; d < g->nd; d++) {
+    int64_t n = g->size[d] > 0 ? g->size[d] : 1;
+    g->div[d] = g->wide ? dl_div{1, 0, dl_geo<N>::WIDE} : dl_div_by((uint32_t)n);
+    g->part[d] = 1.0 / (double)n;
+  }
 }
 
 /* Views k of `ndim` sizes with strides stride[k]. */
@@ -70,9 +81,7 @@ template <int N> void dl_geo_make(dl_geo<N> *g, int ndim, const int64_t *size,
     g->size[0] = 1;
     for (int k = 0; k < N; k++) g->stride[k][0] = 0;
   }
-  g->wide = g->numel >= (1ll << 31);
-  for (int d = 0; d < g->nd; d++)
-    g->div[d] = dl_div_by((uint32_t)(g->size[d] > 0 && !g->wide ? g->size[d] : 1));
+  dl_geo_ready(g);
 }
 
 #endif

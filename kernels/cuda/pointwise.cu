@@ -4,11 +4,6 @@
  * MUST NOT   know which op it runs. */
 #include "pw.h"
 
-static bool aligned(const dl_view *v) {
-  int64_t bytes = dl_cu_esize(v) * PW_VEC;
-  return (uintptr_t)v->data % (uintptr_t)(bytes > 16 ? 16 : bytes) == 0 && dl_cu_is_contig(v);
-}
-
 /* A number beside a 16-bit operand of a comparison is compared as a number of that dtype. */
 static double narrowed(const dl_kcall *c, const pw_op *op, double v) {
   int d = c->in[0].dtype;
@@ -18,20 +13,18 @@ static double narrowed(const dl_kcall *c, const pw_op *op, double v) {
   return dl_elem_get_f64((dl_dtype)d, &bits);
 }
 
-/* Fills p's operands; returns whether all are dense. */
-static bool operands(const dl_kcall *c, const pw_op *op, pw_call *p, const int64_t **stride) {
+/* Fills p's operands and their strides. */
+static void operands(const dl_kcall *c, const pw_op *op, pw_call *p, const int64_t **stride) {
   static const int64_t none[DL_MAXDIM] = {0};
   const dl_view *out = &c->out[0];
-  bool dense = aligned(out);
+  *p = {};
   p->out = out->data;
+  p->compute = c->compute;
   p->dout = out->dtype;
   p->n = out->numel;
-  p->numbers = 0;
   stride[0] = out->stride;
   for (int k = 0; k < 3; k++) {
-    const dl_view *v = &c->in[k];
     stride[1 + k] = none;
-    p->in[k] = NULL;
     p->din[k] = DL_NODTYPE;
     if (k >= op->nin) continue;
     if (dl_cu_on_host(c, k)) {
@@ -40,28 +33,95 @@ static bool operands(const dl_kcall *c, const pw_op *op, pw_call *p, const int64
       p->given.i[k] = dl_cu_whole(c, k);
       continue;
     }
-    p->in[k] = v->data;
-    p->din[k] = v->dtype;
-    stride[1 + k] = v->stride;
-    dense = dense && aligned(v);
+    p->in[k] = c->in[k].data;
+    p->din[k] = c->in[k].dtype;
+    stride[1 + k] = c->in[k].stride;
   }
-  return dense;
 }
 
+/* ---- packs ----------------------------------------------------------------------------------- */
+/* What a pack of view k of g is; -1: it is not made of packs. */
+static int how(const void *data, int dtype, const dl_geo<4> &g, int k) {
+  int last = g.nd - 1;
+  int64_t along = g.stride[k][last];
+  int kind = -1;
+  if (dtype == DL_F32) kind = PW_WORDS;
+  if (dtype == DL_F16 || dtype == DL_BF16) kind = PW_HALVES;
+  if (dtype == DL_BOOL) kind = PW_BYTES;
+  if (kind < 0) return -1;
+  if (along == 0 && k > 0) return PW_STILL;
+  for (int d = 0; d < last; d++)
+    if (g.stride[k][d] % PW_PACK) return -1;
+  return along == 1 && dl_is_aligned(data, PW_PACK * dl_dtypes[dtype].size) ? kind : -1;
+}
+
+static bool steps(pw_rows *r, int k, int dtype, const dl_geo<4> &g) {
+  int64_t size = dtype == DL_NODTYPE ? 0 : dl_dtypes[dtype].size;
+  for (int d = 0; d < g.nd; d++) {
+    int64_t step = g.stride[k][d] * size;
+    if (d == g.nd - 1) step *= PW_PACK;
+    r->step[k][d] = (int32_t)step;
+    if (step != (int32_t)step) return false;
+  }
+  return true;
+}
+
+/* Are the operands made of packs? A single row may end in a part of one, which is left out. */
+static bool rows_of(pw_rows *r, const pw_call &p, const dl_geo<4> &g, int nin) {
+  int last = g.nd - 1;
+  int64_t n = g.nd == 1 ? p.n / PW_PACK * PW_PACK : p.n;
+  if (n == 0 || g.wide || (g.nd > 1 && g.size[last] % PW_PACK)) return false;
+  if (how(p.out, p.dout, g, 0) < 0 || !steps(r, 0, p.dout, g)) return false;
+  for (int k = 0; k < 3; k++) {
+    bool given = k >= nin || p.numbers >> k & 1;
+    int kind = PW_GIVEN;
+    if (!given) kind = how(p.in[k], p.din[k], g, 1 + k);
+    if (kind < 0 || !steps(r, 1 + k, p.din[k], g)) return false;
+    r->how[k] = (uint8_t)kind;
+  }
+  r->n = (uint32_t)(n / PW_PACK);
+  r->nd = g.nd;
+  for (int d = 0; d < g.nd; d++)
+    r->div[d] = dl_div_by((uint32_t)(d == last ? n / PW_PACK : g.size[d]));
+  if (g.nd > 1) r->div[last] = dl_div_by((uint32_t)(g.size[last] / PW_PACK));
+  return true;
+}
+
+/* What the packs leave over: the last few elements of a single row. */
+static void rest(pw_call p, int64_t from, const dl_geo<4> &g, pw_slow_launcher slow, void *stream) {
+  dl_geo<4> few = g;
+  few.numel = few.size[0] = p.n -= from;
+  p.out = static_cast<char *>(p.out) + from * g.stride[0][0] * dl_dtypes[p.dout].size;
+  for (int k = 0; k < 3; k++)
+    if (p.in[k])
+      p.in[k] = static_cast<const char *>(p.in[k]) +
+                from * g.stride[1 + k][0] * dl_dtypes[p.din[k]].size;
+  slow(p, few, stream);
+}
+
+enum { WORTH_TWO = 1 << 16 };    /* elements from which on a launch for a few left over pays */
+
 dl_status pw_run_num(dl_kcall *c, const pw_op *op, const pw_num *num, void *stream) {
-  pw_launcher go = c->compute == DL_F32 ? op->f32 : c->compute == DL_F64 ? op->f64 : op->i64;
-  if (!go)
+  bool real = c->compute == DL_F32 || c->compute == DL_F64;
+  if (!(op->types & (real ? PW_REAL : PW_WHOLE)))
     return dl_fail(DL_NotImplementedError, DL_E_DTYPE, "no %s kernel for this operation",
                    dl_dtypes[c->compute].name);
   if (c->out[0].numel == 0) return DL_OK;
   pw_call p;
   dl_geo<4> g;
   const int64_t *stride[4];
+  operands(c, op, &p, stride);
   p.num = *num;
-  bool dense = operands(c, op, &p, stride);
   dl_geo_make(&g, c->out[0].ndim, c->out[0].size, stride);
-  if (dense) g.nd = -g.nd;
-  go(p, &g, stream);
+  pw_rows r;
+  bool fits = op->fast && c->compute == DL_F32 && (p.n % PW_PACK == 0 || p.n >= WORTH_TWO) &&
+              rows_of(&r, p, g, op->nin);
+  if (!fits) {
+    op->slow(p, g, stream);
+    return DL_OK;
+  }
+  op->fast(p, r, stream);
+  if (p.n % PW_PACK) rest(p, (int64_t)r.n * PW_PACK, g, op->slow, stream);
   return DL_OK;
 }
 

@@ -5,6 +5,12 @@
 
 #include <string.h>
 
+PW_LONG(floor_divide)
+PW_LONG(rfloor_divide)
+PW_LONG(remainder)
+PW_LONG(rremainder)
+PW_LONG(fmod)
+
 #define DL_FORMULAS_DIVIDE
 #include "pw_make.h"
 

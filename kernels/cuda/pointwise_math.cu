@@ -3,6 +3,9 @@
  * For table.cu. float32 by math32.h, float64 by libm. */
 #include "pw.h"
 
+PW_LONG(pow_any)
+PW_LONG(rpow_any)
+
 #define DL_FORMULAS_MATH
 #include "pw_make.h"
 
@@ -17,7 +20,7 @@ DL_CUDA(pow) {
   if (!dl_arg_is_num(e)) return pw_run(c, &pw_pow_any, stream);
   for (size_t i = 0; i < sizeof power_forms / sizeof *power_forms; i++) {
     bool whole = c->compute == DL_I64;
-    if (dl_arg_f(e) == power_forms[i].exponent && (!whole || power_forms[i].op->i64))
+    if (dl_arg_f(e) == power_forms[i].exponent && (!whole || power_forms[i].op->types & PW_WHOLE))
       return pw_run(c, power_forms[i].op, stream);
   }
   return pw_run(c, &pw_pow_any, stream);

@@ -2,15 +2,15 @@
  *
  * For pointwise_*.cu only: each names the part of formulas.h it wants (DL_FORMULAS_…) and includes
  * pw_make.h, which makes for each row a function a dtype, a pw_op record and, for OP rows, the
- * kernel. Two kernels a function: `flat` for contiguous aligned operands of common dtypes, four
- * elements a thread; `any` for the rest.
+ * kernel. Two kernels a row: `fast` for float32's arithmetic on rows of neighbours, packs of four
+ * elements at a time; `slow` for every other type and layout, an element a thread.
  *
  * INVARIANT  A thread reads its elements of all operands before it writes them: a result may lie on
  *            an operand. float32 results equal the CPU's bit for bit. */
 #ifndef DL_CUDA_PW_H
 #define DL_CUDA_PW_H
 
-#include "geo.h"
+#include "block.h"
 
 #include <float.h>
 
@@ -19,167 +19,217 @@ struct pw_num { double f[3]; int64_t i[3]; };  /* the numbers a, b, c */
 struct pw_call {
   void *out;
   const void *in[3];
-  uint8_t dout, din[3];
+  uint8_t compute, dout, din[3];
   uint8_t numbers;               /* bit k: operand k is the number given.f[k], given.i[k] */
-  int64_t n;
+  int64_t n;                     /* elements */
   pw_num num, given;
 };
 
-/* geo: where the operands lie; nd negative: all are contiguous and aligned. */
-typedef void (*pw_launcher)(const pw_call &p, const dl_geo<4> *geo, void *stream);
+/* Where the packs of four neighbours of the fast kernel lie. */
+struct pw_rows {
+  uint32_t n;                    /* packs, fewer than 2^31 */
+  int nd;
+  dl_div div[DL_MAXDIM];         /* by sizes in packs */
+  int32_t step[4][DL_MAXDIM];    /* in bytes, of the result and of the operands */
+  uint8_t how[3];                /* PW_WORDS …: what an operand's pack is */
+};
+enum { PW_WORDS, PW_HALVES, PW_BYTES, PW_STILL, PW_GIVEN }; /* STILL: one element for all */
+
+typedef void (*pw_fast_launcher)(const pw_call &p, const pw_rows &rows, void *stream);
+typedef void (*pw_slow_launcher)(const pw_call &p, const dl_geo<4> &geo, void *stream);
 
 struct pw_op {
-  pw_launcher f32, f64, i64;     /* NULL: the rule lets no such dtype through */
+  pw_fast_launcher fast;         /* NULL for integers' rows */
+  pw_slow_launcher slow;
+  uint8_t types;                 /* bits PW_REAL, PW_WHOLE: what the rule lets through */
   uint8_t nin, test;             /* test: the result is a byte, 0 or 1 */
   int8_t num[3];                 /* schema positions of a, b, c; -1 = none */
 };
+enum { PW_REAL = 1, PW_WHOLE = 2 };
 
 dl_status pw_run(dl_kcall *c, const pw_op *op, void *stream);
 /* The same with the numbers given instead of read from the arguments. */
 dl_status pw_run_num(dl_kcall *c, const pw_op *op, const pw_num *num, void *stream);
 
-enum { PW_VEC = 4 };             /* elements of a thread of the flat kernel */
-
 DL_FN float pw_given(const pw_call &p, int k, float) { return (float)p.given.f[k]; }
 DL_FN double pw_given(const pw_call &p, int k, double) { return p.given.f[k]; }
 DL_FN int64_t pw_given(const pw_call &p, int k, int64_t) { return p.given.i[k]; }
 
-/* ---- four elements at a time ----------------------------------------------------------------- */
-template <class V> struct alignas(sizeof(V) * PW_VEC > 16 ? 16 : sizeof(V) * PW_VEC) pw_four {
-  V v[PW_VEC];
-};
+/* ---- the fast kernel ------------------------------------------------------------------------- */
+/* Elements of a pack, packs of a thread (all read before the first is worked on: bytes on their way
+ * are what fills the memory's bus). */
+enum { PW_PACK = 4, PW_EACH = 2 };
 
-template <class V, class C>
-__device__ __forceinline__ void pw_read(const void *p, int64_t i, int m, C *to) {
-  if (m == PW_VEC) {
-    pw_four<V> four = *(const pw_four<V> *)((const V *)p + i);
-    DL_UNROLL for (int j = 0; j < PW_VEC; j++) to[j] = dl_as<C>(four.v[j]);
+/* A pack as it lies in memory: four words, two (16-bit numbers) or one (truth values). */
+typedef dl_pack<uint32_t, 4> pw_bits;
+
+DL_FN pw_bits pw_fetch(const char *from, int how, int dtype) {
+  pw_bits b = {};
+  if (how == PW_WORDS) {
+    b = *reinterpret_cast<const pw_bits *>(from);
+  } else if (how == PW_HALVES) {
+    dl_pack<uint32_t, 2> two = *reinterpret_cast<const dl_pack<uint32_t, 2> *>(from);
+    b.v[0] = two.v[0], b.v[1] = two.v[1];
+  } else if (how == PW_BYTES) {
+    b.v[0] = *reinterpret_cast<const uint32_t *>(from);
   } else {
-    const V *from = (const V *)p + i;
-    DL_UNROLL for (int j = 0; j < PW_VEC; j++) to[j] = dl_as<C>(from[j < m ? j : 0]);
+    uint32_t w = dtype == DL_F32    ? *reinterpret_cast<const uint32_t *>(from)
+                 : dtype == DL_BOOL ? *reinterpret_cast<const uint8_t *>(from) * 0x1010101u
+                                    : *reinterpret_cast<const uint16_t *>(from) * 0x10001u;
+    b.v[0] = b.v[1] = b.v[2] = b.v[3] = w;
   }
-}
-template <class C>
-__device__ __forceinline__ void pw_read_bool(const void *p, int64_t i, int m, C *to) {
-  pw_read<uint8_t>(p, i, m, to);
-  DL_UNROLL for (int j = 0; j < PW_VEC; j++) to[j] = (C)(to[j] != 0);
+  return b;
 }
 
-template <class C> struct pw_mem;
-template <> struct pw_mem<float> {
-  static bool knows(int d) { return d == DL_F32 || d == DL_F16 || d == DL_BF16 || d == DL_BOOL; }
-  static __device__ __forceinline__ void read(int d, const void *p, int64_t i, int m, float *to) {
-    if (d == DL_F32) pw_read<float>(p, i, m, to);
-    else if (d == DL_F16) pw_read<dl_half>(p, i, m, to);
-    else if (d == DL_BF16) pw_read<dl_bf16>(p, i, m, to);
-    else pw_read_bool(p, i, m, to);
-  }
-};
-template <> struct pw_mem<double> {
-  static bool knows(int d) { return d == DL_F64 || d == DL_BOOL; }
-  static __device__ __forceinline__ void read(int d, const void *p, int64_t i, int m, double *to) {
-    if (d == DL_F64) pw_read<double>(p, i, m, to);
-    else pw_read_bool(p, i, m, to);
-  }
-};
-template <> struct pw_mem<int64_t> {
-  static bool knows(int d) { return d == DL_I64 || d == DL_I32 || d == DL_U8 || d == DL_BOOL; }
-  static __device__ __forceinline__ void read(int d, const void *p, int64_t i, int m, int64_t *to) {
-    if (d == DL_I64) pw_read<int64_t>(p, i, m, to);
-    else if (d == DL_I32) pw_read<int32_t>(p, i, m, to);
-    else if (d == DL_U8) pw_read<uint8_t>(p, i, m, to);
-    else pw_read_bool(p, i, m, to);
-  }
-};
+DL_FN dl_half pw_half(const pw_bits &b, int j) { return {(uint16_t)(b.v[j / 2] >> j % 2 * 16)}; }
+DL_FN dl_bf16 pw_brain(const pw_bits &b, int j) { return {(uint16_t)(b.v[j / 2] >> j % 2 * 16)}; }
 
-DL_FN void pw_keep(float v, float *to) { *to = v; }
-DL_FN void pw_keep(float v, dl_half *to) { *to = dl_half_down(v); }
-DL_FN void pw_keep(float v, dl_bf16 *to) { *to = dl_brain_down(v); }
-DL_FN void pw_keep(double v, double *to) { *to = v; }
-DL_FN void pw_keep(int64_t v, int64_t *to) { *to = v; }
-DL_FN void pw_keep(int64_t v, int32_t *to) { *to = (int32_t)(uint32_t)v; }
-DL_FN void pw_keep(int64_t v, uint8_t *to) { *to = (uint8_t)v; }
-DL_FN void pw_keep(uint8_t v, uint8_t *to) { *to = v; }
+DL_FN void pw_unpack(const pw_bits &b, int dtype, float *v) {
+  if (dtype == DL_F32) {
+    DL_UNROLL for (int j = 0; j < PW_PACK; j++) v[j] = dl_float32(b.v[j]);
+  } else if (dtype == DL_F16) {
+    DL_UNROLL for (int j = 0; j < PW_PACK; j++) v[j] = dl_half_up(pw_half(b, j));
+  } else if (dtype == DL_BF16) {
+    DL_UNROLL for (int j = 0; j < PW_PACK; j++) v[j] = dl_brain_up(pw_brain(b, j));
+  } else {
+    DL_UNROLL for (int j = 0; j < PW_PACK; j++) v[j] = (b.v[0] >> 8 * j & 255) != 0;
+  }
+}
 
-template <class V, class O>
-__device__ __forceinline__ void pw_write(void *p, int64_t i, int m, const O *from) {
-  pw_four<V> four;
-  DL_UNROLL for (int j = 0; j < PW_VEC; j++) pw_keep(from[j], &four.v[j]);
-  if (m == PW_VEC) {
-    *(pw_four<V> *)((V *)p + i) = four;
+DL_FN void pw_store(char *to, int dtype, const float *v) {
+  if (dtype == DL_F32) {
+    pw_bits b;
+    DL_UNROLL for (int j = 0; j < PW_PACK; j++) b.v[j] = dl_bits32(v[j]);
+    *reinterpret_cast<pw_bits *>(to) = b;
     return;
   }
-  DL_UNROLL for (int j = 0; j < PW_VEC; j++)
-    if (j < m) ((V *)p)[i + j] = four.v[j];
-}
-DL_FN void pw_write_as(int d, void *p, int64_t i, int m, const float *from) {
-  if (d == DL_F32) pw_write<float>(p, i, m, from);
-  else if (d == DL_F16) pw_write<dl_half>(p, i, m, from);
-  else pw_write<dl_bf16>(p, i, m, from);
-}
-DL_FN void pw_write_as(int, void *p, int64_t i, int m, const double *from) {
-  pw_write<double>(p, i, m, from);
-}
-DL_FN void pw_write_as(int d, void *p, int64_t i, int m, const int64_t *from) {
-  if (d == DL_I64) pw_write<int64_t>(p, i, m, from);
-  else if (d == DL_I32) pw_write<int32_t>(p, i, m, from);
-  else pw_write<uint8_t>(p, i, m, from);
-}
-DL_FN void pw_write_as(int, void *p, int64_t i, int m, const uint8_t *from) {
-  pw_write<uint8_t>(p, i, m, from);
-}
-/* Dtypes of results that pw_write_as knows: of kernels that compute C, and of tests. */
-template <class C> bool pw_writes(int d, const C *) { return d != DL_BOOL && pw_mem<C>::knows(d); }
-inline bool pw_writes(int d, const uint8_t *) { return d == DL_BOOL; }
-
-/* ---- the two kernels ------------------------------------------------------------------------- */
-/* F: C the compute type, O the result's, nin, and of(x, y, z, num) */
-template <class F> __global__ void pw_flat(pw_call p) {
-  typedef typename F::C C;
-  int64_t i = ((int64_t)blockIdx.x * DL_BLOCK + threadIdx.x) * PW_VEC;
-  if (i >= p.n) return;
-  int m = p.n - i < PW_VEC ? (int)(p.n - i) : PW_VEC;
-  C v[3][PW_VEC];
-  DL_UNROLL for (int k = 0; k < F::nin; k++) {
-    if (p.numbers >> k & 1) for (int j = 0; j < PW_VEC; j++) v[k][j] = pw_given(p, k, C());
-    else pw_mem<C>::read(p.din[k], p.in[k], i, m, v[k]);
+  dl_pack<uint32_t, 2> two;
+  DL_UNROLL for (int j = 0; j < 2; j++) {
+    float low = v[2 * j], high = v[2 * j + 1];
+    two.v[j] = dtype == DL_F16 ? dl_half_down(low).bits | (uint32_t)dl_half_down(high).bits << 16
+                               : dl_brain_down(low).bits | (uint32_t)dl_brain_down(high).bits << 16;
   }
-  typename F::O r[PW_VEC];
-  DL_UNROLL for (int j = 0; j < PW_VEC; j++)
-    r[j] = F::of(v[0][j], v[F::nin > 1][j], v[F::nin > 2 ? 2 : 0][j], p.num);
-  pw_write_as(p.dout, p.out, i, m, r);
+  *reinterpret_cast<dl_pack<uint32_t, 2> *>(to) = two;
+}
+DL_FN void pw_store(char *to, int, const uint8_t *v) {
+  uint32_t four = 0;
+  DL_UNROLL for (int j = 0; j < PW_PACK; j++) four |= (uint32_t)v[j] << 8 * j;
+  *reinterpret_cast<uint32_t *>(to) = four;
 }
 
-template <class F> __global__ void pw_any(pw_call p, dl_geo<4> g) {
+/* off[k]: where pack i lies in view k, in bytes */
+DL_FN void pw_place(const pw_rows &r, uint32_t i, int64_t *off) {
+  DL_UNROLL for (int k = 0; k < 4; k++) off[k] = 0;
+  DL_ROLLED for (int d = r.nd - 1; d > 0; d--) {
+    uint32_t q = dl_quotient(r.div[d], i), at = i - q * r.div[d].d;
+    DL_UNROLL for (int k = 0; k < 4; k++) off[k] += (int64_t)(int32_t)at * r.step[k][d];
+    i = q;
+  }
+  DL_UNROLL for (int k = 0; k < 4; k++) off[k] += (int64_t)(int32_t)i * r.step[k][0];
+}
+
+/* A pack's elements are worked on side by side; for a long formula one after another (the next one
+ * moves to the front), so that its code is there once. */
+template <class F> struct pw_long { enum { is = 0 }; };
+#define PW_LONG(id)  \
+  struct id##_f32;   \
+  template <> struct pw_long<id##_f32> { enum { is = 1 }; };
+
+template <class F>
+DL_FN void pw_four(const pw_call &p, float (&v)[3][PW_PACK], typename F::O *r) {
+  if constexpr (!pw_long<F>::is) {
+    DL_UNROLL for (int j = 0; j < PW_PACK; j++) r[j] = F::of(v[0][j], v[1][j], v[2][j], p.num);
+  } else {
+    DL_ROLLED for (int i = 0; i < PW_PACK; i++) {
+      typename F::O next = F::of(v[0][0], v[1][0], v[2][0], p.num);
+      DL_UNROLL for (int j = 0; j < PW_PACK - 1; j++) {
+        DL_UNROLL for (int k = 0; k < F::nin; k++) v[k][j] = v[k][j + 1];
+        r[j] = r[j + 1];
+      }
+      r[PW_PACK - 1] = next;
+    }
+  }
+}
+
+/* F: C the compute type, O the result's, nin, and of(x, y, z, num) */
+template <class F> __global__ void __launch_bounds__(DL_BLOCK) pw_fast(pw_call p, pw_rows r) {
+  uint32_t first = blockIdx.x * (DL_BLOCK * PW_EACH) + threadIdx.x;
+  pw_bits raw[F::nin][PW_EACH];
+  char *to[PW_EACH];
+  DL_UNROLL for (int h = 0; h < PW_EACH; h++) {
+    uint32_t i = first + h * DL_BLOCK;
+    int64_t off[4];
+    if (i >= r.n) continue;
+    pw_place(r, i, off);
+    to[h] = static_cast<char *>(p.out) + off[0];
+    DL_UNROLL for (int k = 0; k < F::nin; k++)
+      if (r.how[k] != PW_GIVEN)
+        raw[k][h] = pw_fetch(static_cast<const char *>(p.in[k]) + off[1 + k], r.how[k], p.din[k]);
+  }
+  DL_ROLLED for (int h = 0; h < PW_EACH && first + h * DL_BLOCK < r.n; h++) {
+    float v[3][PW_PACK] = {};
+    typename F::O made[PW_PACK] = {};
+    DL_UNROLL for (int k = 0; k < F::nin; k++) {
+      if (r.how[k] == PW_GIVEN)
+        DL_UNROLL for (int j = 0; j < PW_PACK; j++) v[k][j] = pw_given(p, k, 0.0f);
+      else pw_unpack(raw[k][0], p.din[k], v[k]);
+      DL_UNROLL for (int j = 1; j < PW_EACH; j++) raw[k][j - 1] = raw[k][j];
+    }
+    pw_four<F>(p, v, made);
+    pw_store(to[0], p.dout, made);
+    DL_UNROLL for (int j = 1; j < PW_EACH; j++) to[j - 1] = to[j];
+  }
+}
+template <class F> void pw_go_fast(const pw_call &p, const pw_rows &r, void *stream) {
+  const uint32_t most = DL_BLOCK * PW_EACH;
+  DL_LAUNCH(pw_fast<F>, (r.n + most - 1) / most, DL_BLOCK, 0, stream, p, r);
+}
+
+/* ---- the slow kernel ------------------------------------------------------------------------- */
+template <class C> struct pw_type;
+template <> struct pw_type<float> { enum { own = DL_F32 }; };
+template <> struct pw_type<double> { enum { own = DL_F64 }; };
+template <> struct pw_type<int64_t> { enum { own = DL_I64 }; };
+
+DL_FN void pw_keep(int dtype, void *p, int64_t i, uint8_t v) {
+  if (dtype == DL_BOOL) static_cast<uint8_t *>(p)[i] = v;
+  else dl_set(dtype, p, i, (int64_t)v);
+}
+DL_FN void pw_keep(int dtype, void *p, int64_t i, float v) {
+  if (dtype == DL_F32) static_cast<float *>(p)[i] = v;
+  else dl_set(dtype, p, i, (double)v);
+}
+DL_FN void pw_keep(int dtype, void *p, int64_t i, double v) { dl_set(dtype, p, i, v); }
+DL_FN void pw_keep(int dtype, void *p, int64_t i, int64_t v) { dl_set(dtype, p, i, v); }
+
+template <class F>
+__device__ __forceinline__ void pw_one(const pw_call &p, const int64_t *off) {
   typedef typename F::C C;
+  C v[3] = {};
+  DL_UNROLL for (int k = 0; k < F::nin; k++) {
+    const void *from = p.in[k];
+    if (p.numbers >> k & 1) v[k] = pw_given(p, k, C());
+    else if (p.din[k] == pw_type<C>::own) v[k] = static_cast<const C *>(from)[off[1 + k]];
+    else v[k] = dl_at<C>(p.din[k], from, off[1 + k]);
+  }
+  pw_keep(p.dout, p.out, off[0], F::of(v[0], v[1], v[2], p.num));
+}
+struct pw_none {};               /* no formula for the dtype */
+template <> __device__ __forceinline__ void pw_one<pw_none>(const pw_call &, const int64_t *) {}
+
+/* S, D, W: the formulas for float, double, int64_t */
+template <class S, class D, class W> __global__ void pw_slow(pw_call p, dl_geo<4> g) {
   DL_EACH(i, p.n) {
     int64_t off[4];
-    C v[3];
     g.place(i, off);
-    DL_UNROLL for (int k = 0; k < F::nin; k++)
-      v[k] = p.numbers >> k & 1 ? pw_given(p, k, C()) : dl_get<C>(p.din[k], p.in[k], off[1 + k]);
-    typename F::O r = F::of(v[0], v[F::nin > 1], v[F::nin > 2 ? 2 : 0], p.num);
-    if (sizeof(r) == 1) dl_put(p.dout, p.out, off[0], (int64_t)r);
-    else dl_put(p.dout, p.out, off[0], (C)r);
+    if (p.compute == DL_F32) pw_one<S>(p, off);
+    else if (p.compute == DL_F64) pw_one<D>(p, off);
+    else pw_one<W>(p, off);
   }
 }
-
-template <class F> bool pw_fits_flat(const pw_call &p) {
-  if (!pw_writes(p.dout, (const typename F::O *)0)) return false;
-  for (int k = 0; k < F::nin; k++)
-    if (!(p.numbers >> k & 1) && !pw_mem<typename F::C>::knows(p.din[k])) return false;
-  return true;
-}
-template <class F> void pw_launch(const pw_call &p, const dl_geo<4> *g, void *stream) {
-  bool dense = g->nd < 0;
-  unsigned blocks = (unsigned)((p.n + DL_BLOCK * PW_VEC - 1) / (DL_BLOCK * PW_VEC));
-  if (dense && pw_fits_flat<F>(p)) {
-    DL_LAUNCH(pw_flat<F>, blocks, DL_BLOCK, 0, stream, p);
-    return;
-  }
-  dl_geo<4> places = *g;
-  if (dense) places.nd = -places.nd;
-  DL_LAUNCH_EACH(pw_any<F>, p.n, stream, p, places);
+template <class S, class D, class W>
+void pw_go_slow(const pw_call &p, const dl_geo<4> &g, void *stream) {
+  DL_LAUNCH_EACH((pw_slow<S, D, W>), p.n, stream, p, g);
 }
 
 /* ---- words of the readings ------------------------------------------------------------------- */

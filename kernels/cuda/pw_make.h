@@ -49,7 +49,7 @@
 #define DL_PWF(kind, id, n, nums, real) PW_FORM(id##_f32, float, float, f, n, real)
 #define DL_PWG(kind, id, n, nums, test, quick, real) \
   PW_FORM_GUARDED(id##_f32, float, f, n, test, quick, real)
-#define DL_PWI(kind, id, n, nums, whole)
+#define DL_PWI(kind, id, n, nums, whole) typedef pw_none id##_f32;
 #define DL_PWB(kind, id, n, nums, real, whole) PW_FORM(id##_f32, uint8_t, float, f, n, real)
 #include "formulas.h"
 #undef DL_PW
@@ -111,7 +111,7 @@ DL_FN double pw_sigmoid64(double v) {
 #define DL_PW(kind, id, n, nums, real, whole) PW_FORM(id##_f64, double, double, f, n, real)
 #define DL_PWF(kind, id, n, nums, real) PW_FORM(id##_f64, double, double, f, n, real)
 #define DL_PWG(kind, id, n, nums, test, quick, real) PW_FORM(id##_f64, double, double, f, n, real)
-#define DL_PWI(kind, id, n, nums, whole)
+#define DL_PWI(kind, id, n, nums, whole) typedef pw_none id##_f64;
 #define DL_PWB(kind, id, n, nums, real, whole) PW_FORM(id##_f64, uint8_t, double, f, n, real)
 #include "formulas.h"
 #undef DL_PW
@@ -148,17 +148,19 @@ DL_FN double pw_sigmoid64(double v) {
 /* ---- records and kernels ---------------------------------------------------------------- */
 #define PW_KERNEL_OP(id) DL_CUDA(id) { return pw_run(c, &pw_##id, stream); }
 #define PW_KERNEL_FORM(id)
-#define PW_RECORD(kind, id, n, test, f32, f64, i64, ...)                            \
-  static const pw_op pw_##id = {f32, f64, i64, n, test, {__VA_ARGS__}};             \
+#define PW_RECORD(kind, id, n, test, types, fast, whole, ...)                            \
+  static const pw_op pw_##id = {fast, pw_go_slow<id##_f32, id##_f64, whole>, types, n, test, \
+                                {__VA_ARGS__}};                                          \
   PW_KERNEL_##kind(id)
+#define PW_ALL (PW_REAL | PW_WHOLE)
 #define DL_PW(kind, id, n, nums, real, whole) \
-  PW_RECORD(kind, id, n, 0, pw_launch<id##_f32>, pw_launch<id##_f64>, pw_launch<id##_i64>, nums)
+  PW_RECORD(kind, id, n, 0, PW_ALL, pw_go_fast<id##_f32>, id##_i64, nums)
 #define DL_PWF(kind, id, n, nums, real) \
-  PW_RECORD(kind, id, n, 0, pw_launch<id##_f32>, pw_launch<id##_f64>, NULL, nums)
+  PW_RECORD(kind, id, n, 0, PW_REAL, pw_go_fast<id##_f32>, pw_none, nums)
 #define DL_PWG(kind, id, n, nums, test, quick, real) \
-  PW_RECORD(kind, id, n, 0, pw_launch<id##_f32>, pw_launch<id##_f64>, NULL, nums)
+  PW_RECORD(kind, id, n, 0, PW_REAL, pw_go_fast<id##_f32>, pw_none, nums)
 #define DL_PWI(kind, id, n, nums, whole) \
-  PW_RECORD(kind, id, n, 0, NULL, NULL, pw_launch<id##_i64>, nums)
+  PW_RECORD(kind, id, n, 0, PW_WHOLE, NULL, id##_i64, nums)
 #define DL_PWB(kind, id, n, nums, real, whole) \
-  PW_RECORD(kind, id, n, 1, pw_launch<id##_f32>, pw_launch<id##_f64>, pw_launch<id##_i64>, nums)
+  PW_RECORD(kind, id, n, 1, PW_ALL, pw_go_fast<id##_f32>, id##_i64, nums)
 #include "formulas.h"

@@ -31,17 +31,45 @@ static void split_dims(const dl_view *v, uint32_t mask, bool ordered, dl_geo<1> 
   dl_geo_make(red, nr, rsize, &rs);
 }
 
-/* Threads an output: enough that each has about four elements. */
+enum { BLOCK_LOG = 8, ACROSS_LOG = 5, LEAST_LOG = 3 };
+static_assert(1 << BLOCK_LOG == DL_BLOCK, "a block's threads");
+
+/* log2 of the threads of an output: enough that each has about four elements. */
 static int threads_for(int64_t count) {
-  int each = 8;
-  while (each < DL_BLOCK && each * 4 < count) each *= 2;
+  int each = LEAST_LOG;
+  while (each < BLOCK_LOG && ((int64_t)4 << each) < count) each++;
   return each;
 }
 
+/* Do the elements of each output lie side by side, in packs? */
+static bool is_packed(const dl_view *v, const dl_geo<1> &kept, const dl_geo<1> &red) {
+  int64_t size = dl_cu_esize(v);
+  bool good = red.nd == 1 && red.stride[0][0] == 1 && size <= 4 &&
+              dl_is_aligned(v->data, (size_t)(RED_PACK * size));
+  for (int d = 0; d < kept.nd; d++)
+    good = good && (kept.size[d] == 1 || kept.stride[0][d] % RED_PACK == 0);
+  return good;
+}
+
+/* Cut the elements of an output so that the card is full; a thread keeps some work. */
+static void cut(red_call *p) {
+  enum { WAVES = 8, LEAST = 8, LEAST_ACROSS = 32, MOST = 65535 };
+  int64_t blocks = ((p->nout - 1) >> p->wide) + 1, want = dl_cuda_environment.sm_count * WAVES;
+  int64_t least = (int64_t)(p->across ? LEAST_ACROSS : LEAST) << p->each;
+  p->nchunk = blocks < want ? (want + blocks - 1) / blocks : 1;
+  if (p->nchunk > p->count / least) p->nchunk = p->count / least;
+  if (p->nchunk > MOST) p->nchunk = MOST;
+  if (p->nchunk < 1) p->nchunk = 1;
+  p->chunk = (p->count + p->nchunk - 1) / p->nchunk;
+  p->chunk = (p->chunk + RED_PACK - 1) / RED_PACK * RED_PACK;
+  if (p->chunk > 0) p->nchunk = (p->count + p->chunk - 1) / p->chunk;
+  if (p->nchunk < 1) p->nchunk = 1;
+}
+
 void red_plan(red_call *p, dl_geo<1> *kept, dl_geo<1> *red, const dl_kcall *c, bool ordered) {
-  enum { ACROSS = 32, CHUNK = 2048, WAVES = 8 };
   const dl_view *v = &c->in[0];
   split_dims(v, c->dims, ordered, kept, red);
+  *p = {};
   p->x = v->data;
   p->dtype = v->dtype;
   for (int k = 0; k < 2; k++) {
@@ -52,13 +80,10 @@ void red_plan(red_call *p, dl_geo<1> *kept, dl_geo<1> *red, const dl_kcall *c, b
   p->count = red->numel;
   int64_t ks = kept->stride[0][kept->nd - 1], rs = red->stride[0][red->nd - 1];
   p->across = kept->size[kept->nd - 1] >= 4 && red->numel > 1 && magnitude(ks) < magnitude(rs);
-  p->wide = p->across ? ACROSS : DL_BLOCK / threads_for(p->count);
-  int64_t blocks = (p->nout + p->wide - 1) / p->wide, want = dl_cuda_environment.sm_count * WAVES;
-  p->nchunk = blocks && blocks < want ? (want + blocks - 1) / blocks : 1;
-  if (p->nchunk > p->count / CHUNK) p->nchunk = p->count / CHUNK;
-  if (p->nchunk < 1) p->nchunk = 1;
-  p->chunk = (p->count + p->nchunk - 1) / p->nchunk;
-  p->parts = NULL;
+  p->wide = p->across ? ACROSS_LOG : BLOCK_LOG - threads_for(p->count);
+  p->each = BLOCK_LOG - p->wide;
+  p->packed = !p->across && is_packed(v, *kept, *red);
+  if (p->nout > 0) cut(p);
 }
 
 /* ---- sums and products ----------------------------------------------------------------------- */
@@ -66,22 +91,22 @@ void red_plan(red_call *p, dl_geo<1> *kept, dl_geo<1> *red, const dl_kcall *c, b
 template <class T> struct sum_fold {
   typedef T C;
   typedef T S;
-  static __device__ __forceinline__ S first() { return 0; }
-  static __device__ __forceinline__ S step(S s, C x, int64_t, double) { return s + x; }
-  static __device__ __forceinline__ S join(S a, S b) { return a + b; }
-  static __device__ void finish(const red_call &p, int64_t k, S s) {
-    dl_put(p.dout[0], p.out[0], k, p.par == 1.0 ? s : (S)(s / (S)p.par));
+  enum { quick = std::is_same<T, float>::value ? 2 : 0 };
+  DL_FN S first() { return 0; }
+  DL_FN S step(S s, C x, int64_t, const red_call &) { return s + x; }
+  DL_FN S join(S a, S b) { return a + b; }
+  DL_FN void finish(const red_call &p, int64_t k, S s) {
+    red_put(p, 0, k, p.par == 1.0 ? s : (S)(s / (S)p.par));
   }
 };
 template <class T> struct prod_fold {
   typedef T C;
   typedef T S;
-  static __device__ __forceinline__ S first() { return 1; }
-  static __device__ __forceinline__ S step(S s, C x, int64_t, double) { return s * x; }
-  static __device__ __forceinline__ S join(S a, S b) { return a * b; }
-  static __device__ void finish(const red_call &p, int64_t k, S s) {
-    dl_put(p.dout[0], p.out[0], k, s);
-  }
+  enum { quick = 0 };
+  DL_FN S first() { return 1; }
+  DL_FN S step(S s, C x, int64_t, const red_call &) { return s * x; }
+  DL_FN S join(S a, S b) { return a * b; }
+  DL_FN void finish(const red_call &p, int64_t k, S s) { red_put(p, 0, k, s); }
 };
 
 static double reduced_count(const dl_kcall *c) {
@@ -90,123 +115,86 @@ static double reduced_count(const dl_kcall *c) {
     if (c->dims & (1u << d)) n *= (double)c->in[0].size[d];
   return n;
 }
-DL_CUDA(sum) { return red_all<sum_fold>(c, 1.0, false, stream); }
-DL_CUDA(sum_dim) { return red_all<sum_fold>(c, 1.0, false, stream); }
-DL_CUDA(mean) { return red_real<sum_fold>(c, reduced_count(c), stream); }
-DL_CUDA(mean_dim) { return red_real<sum_fold>(c, reduced_count(c), stream); }
-DL_CUDA(prod) { return red_all<prod_fold>(c, 0.0, false, stream); }
-DL_CUDA(prod_dim) { return red_all<prod_fold>(c, 0.0, false, stream); }
+DL_CUDA(sum) { return red_all<sum_fold>(c, 1.0, 0, false, stream); }
+DL_CUDA(sum_dim) { return red_all<sum_fold>(c, 1.0, 0, false, stream); }
+DL_CUDA(mean) { return red_real<sum_fold>(c, reduced_count(c), 0, stream); }
+DL_CUDA(mean_dim) { return red_real<sum_fold>(c, reduced_count(c), 0, stream); }
+DL_CUDA(prod) { return red_all<prod_fold>(c, 0.0, 0, false, stream); }
+DL_CUDA(prod_dim) { return red_all<prod_fold>(c, 0.0, 0, false, stream); }
 
-/* ---- all, any -------------------------------------------------------------------------------- */
-template <class T> struct all_fold {
-  typedef T C;
+/* ---- all, any: any is not (all not) ---------------------------------------------------------- */
+struct logic_fold {
+  typedef bool C;
   typedef int S;
-  static __device__ __forceinline__ S first() { return 1; }
-  static __device__ __forceinline__ S step(S s, C x, int64_t, double) { return s & (x != 0); }
-  static __device__ __forceinline__ S join(S a, S b) { return a & b; }
-  static __device__ void finish(const red_call &p, int64_t k, S s) {
-    dl_put(p.dout[0], p.out[0], k, (int64_t)s);
+  enum { quick = 0, ANY = 1 };
+  DL_FN S first() { return 1; }
+  DL_FN S step(S s, C x, int64_t, const red_call &p) {
+    return s & (x != (p.kind == ANY));
+  }
+  DL_FN S join(S a, S b) { return a & b; }
+  DL_FN void finish(const red_call &p, int64_t k, S s) {
+    red_put(p, 0, k, (int64_t)(s != (p.kind == ANY)));
   }
 };
-template <class T> struct any_fold : all_fold<T> {
-  static __device__ __forceinline__ int first() { return 0; }
-  static __device__ __forceinline__ int step(int s, T x, int64_t, double) { return s | (x != 0); }
-  static __device__ __forceinline__ int join(int a, int b) { return a | b; }
-};
-DL_CUDA(all) { return red_all<all_fold>(c, 0.0, false, stream); }
-DL_CUDA(any) { return red_all<any_fold>(c, 0.0, false, stream); }
+DL_CUDA(all) { return red_run<logic_fold>(c, 0.0, 0, false, stream); }
+DL_CUDA(any) { return red_run<logic_fold>(c, 0.0, logic_fold::ANY, false, stream); }
 
 /* ---- norms ----------------------------------------------------------------------------------- */
-DL_FN float size_of(float x) { return dl_abs32(x); }
-DL_FN double size_of(double x) { return dl_abs64(x); }
 DL_FN float power(float x, float y) { return dl_pow32(x, y); }
 DL_FN double power(double x, double y) { return pow(x, y); }
 DL_FN float root(float x) { return DL_SQRT32(x); }
 DL_FN double root(double x) { return DL_SQRT64(x); }
 
-template <class T> struct norm1_fold : sum_fold<T> {
-  static __device__ __forceinline__ T step(T s, T x, int64_t, double) { return s + size_of(x); }
-  static __device__ void finish(const red_call &p, int64_t k, T s) {
-    dl_put(p.dout[0], p.out[0], k, s);
-  }
-};
-template <class T> struct norm0_fold : norm1_fold<T> {
-  static __device__ __forceinline__ T step(T s, T x, int64_t, double) {
-    return s + (T)(x != 0 ? 1 : 0);
-  }
-};
 template <class T> struct norm2_fold : sum_fold<T> {
-  static __device__ __forceinline__ T step(T s, T x, int64_t, double) { return s + x * x; }
-  static __device__ void finish(const red_call &p, int64_t k, T s) {
-    dl_put(p.dout[0], p.out[0], k, root(s));
-  }
+  DL_FN T step(T s, T x, int64_t, const red_call &) { return s + x * x; }
+  DL_FN void finish(const red_call &p, int64_t k, T s) { red_put(p, 0, k, root(s)); }
 };
-template <class T> struct normp_fold : sum_fold<T> {
-  static __device__ __forceinline__ T step(T s, T x, int64_t, double par) {
-    return s + power(size_of(x), (T)par);
+/* par: p, which is finite */
+template <class T> struct norm_fold : sum_fold<T> {
+  enum { quick = 0 };
+  DL_FN T step(T s, T x, int64_t, const red_call &p) {
+    if (p.par == 0.0) return s + (T)(x != 0 ? 1 : 0);
+    return s + (p.par == 1.0 ? red_size(x) : power(red_size(x), (T)p.par));
   }
-  static __device__ void finish(const red_call &p, int64_t k, T s) {
-    dl_put(p.dout[0], p.out[0], k, power(s, (T)(1.0 / p.par)));
-  }
-};
-/* nan wins */
-template <class T> struct norm_high_fold : norm1_fold<T> {
-  static __device__ __forceinline__ T join(T a, T b) { return ((a > b) | (a != a)) ? a : b; }
-  static __device__ __forceinline__ T step(T s, T x, int64_t, double) {
-    return join(s, size_of(x));
-  }
-};
-template <class T> struct norm_low_fold : norm1_fold<T> {
-  static __device__ __forceinline__ T first() { return red_ends<T>::high(); }
-  static __device__ __forceinline__ T join(T a, T b) { return ((a < b) | (a != a)) ? a : b; }
-  static __device__ __forceinline__ T step(T s, T x, int64_t, double) {
-    return join(s, size_of(x));
+  DL_FN void finish(const red_call &p, int64_t k, T s) {
+    bool plain = p.par == 0.0 || p.par == 1.0;
+    red_put(p, 0, k, plain ? s : power(s, (T)(1.0 / p.par)));
   }
 };
 
 DL_CUDA(norm) {
   double p = dl_arg_given(&c->arg[1]) ? dl_arg_f(&c->arg[1]) : 2.0;
-  if (p == 2.0) return red_real<norm2_fold>(c, p, stream);
-  if (p == 1.0) return red_real<norm1_fold>(c, p, stream);
-  if (p == 0.0) return red_real<norm0_fold>(c, p, stream);
-  if (p - p == 0.0) return red_real<normp_fold>(c, p, stream);
-  if (p > 0) return red_real<norm_high_fold>(c, p, stream);
-  return red_real<norm_low_fold>(c, p, stream);
+  if (p == 2.0) return red_real<norm2_fold>(c, p, 0, stream);
+  if (p - p == 0.0) return red_real<norm_fold>(c, p, 0, stream);
+  return red_largest(c, p > 0 ? RED_SIZE : RED_SIZE | RED_LOW, stream);
 }
 
 /* ---- variance: number, mean, sum of squared distances from it (Welford; Chan's join) --------- */
 template <class T> struct spread { T n, mean, m2; };
-/* par: what is subtracted from the number of elements */
+/* par: what is subtracted from the number of elements; kind: whether the root is asked for */
 template <class T> struct var_fold {
   typedef T C;
   typedef spread<T> S;
-  static __device__ __forceinline__ S first() { return {0, 0, 0}; }
-  static __device__ __forceinline__ S step(S s, C x, int64_t, double) {
+  enum { quick = 0 };
+  DL_FN S first() { return {0, 0, 0}; }
+  DL_FN S step(S s, C x, int64_t, const red_call &) {
     T n = s.n + 1, gap = x - s.mean, mean = s.mean + gap / n;
     return {n, mean, s.m2 + gap * (x - mean)};
   }
-  static __device__ __forceinline__ S join(S a, S b) {
+  DL_FN S join(S a, S b) {
     if (b.n == 0) return a;
     if (a.n == 0) return b;
     T n = a.n + b.n, gap = b.mean - a.mean, share = b.n / n;
     return {n, a.mean + gap * share, a.m2 + b.m2 + gap * gap * a.n * share};
   }
-  static __device__ __forceinline__ T variance(const red_call &p, S s) {
-    T free = (T)((double)p.count - p.par);
-    return s.m2 / (free > 0 ? free : (T)0);
-  }
-  static __device__ void finish(const red_call &p, int64_t k, S s) {
-    dl_put(p.dout[0], p.out[0], k, variance(p, s));
-  }
-};
-template <class T> struct std_fold : var_fold<T> {
-  static __device__ void finish(const red_call &p, int64_t k, spread<T> s) {
-    dl_put(p.dout[0], p.out[0], k, root(var_fold<T>::variance(p, s)));
+  DL_FN void finish(const red_call &p, int64_t k, S s) {
+    T free = (T)((double)p.count - p.par), v = s.m2 / (free > 0 ? free : (T)0);
+    red_put(p, 0, k, p.kind ? root(v) : v);
   }
 };
 
 static double correction(const dl_kcall *c) {
   return dl_arg_given(&c->arg[4]) ? dl_arg_f(&c->arg[4]) : c->arg[2].i ? 1.0 : 0.0;
 }
-DL_CUDA(var) { return red_real<var_fold>(c, correction(c), stream); }
-DL_CUDA(std) { return red_real<std_fold>(c, correction(c), stream); }
+DL_CUDA(var) { return red_real<var_fold>(c, correction(c), 0, stream); }
+DL_CUDA(std) { return red_real<var_fold>(c, correction(c), 1, stream); }

@@ -1,71 +1,57 @@
 /* reduce_extreme.cu -- max, min, argmax, argmin
  *
- * For table.cu. nan wins; of equal elements the first. */
+ * For table.cu. nan wins; of equal elements the first. The smallest is the largest of the numbers
+ * turned around. */
 #include "reduce.h"
 
-template <class T> struct max_fold {
+template <class T> struct extreme_fold {
   typedef T C;
   typedef T S;
-  static __device__ __forceinline__ S first() { return red_ends<T>::low(); }
-  static __device__ __forceinline__ S join(S a, S b) { return ((a > b) | (a != a)) ? a : b; }
-  static __device__ __forceinline__ S step(S s, C x, int64_t, double) { return join(s, x); }
-  static __device__ void finish(const red_call &p, int64_t k, S s) {
-    dl_put(p.dout[0], p.out[0], k, s);
+  enum { quick = std::is_same<T, float>::value ? 2 : 0 };
+  DL_FN S first() { return red_ends<T>::low(); }
+  DL_FN S join(S a, S b) { return ((a > b) | (a != a)) ? a : b; }
+  DL_FN S step(S s, C x, int64_t, const red_call &p) {
+    if (p.kind & RED_SIZE) x = red_size(x);
+    return join(s, p.kind & RED_LOW ? red_turned(x) : x);
+  }
+  DL_FN void finish(const red_call &p, int64_t k, S s) {
+    red_put(p, 0, k, p.kind & RED_LOW ? red_turned(s) : s);
   }
 };
-template <class T> struct min_fold : max_fold<T> {
-  static __device__ __forceinline__ T first() { return red_ends<T>::high(); }
-  static __device__ __forceinline__ T join(T a, T b) { return ((a < b) | (a != a)) ? a : b; }
-  static __device__ __forceinline__ T step(T s, T x, int64_t, double) { return join(s, x); }
-};
-DL_CUDA(max) { return red_all<max_fold>(c, 0.0, false, stream); }
-DL_CUDA(amax) { return red_all<max_fold>(c, 0.0, false, stream); }
-DL_CUDA(min) { return red_all<min_fold>(c, 0.0, false, stream); }
-DL_CUDA(amin) { return red_all<min_fold>(c, 0.0, false, stream); }
+
+dl_status red_largest(dl_kcall *c, int kind, void *stream) {
+  return red_all<extreme_fold>(c, 0.0, kind, false, stream);
+}
+DL_CUDA(max) { return red_largest(c, 0, stream); }
+DL_CUDA(amax) { return red_largest(c, 0, stream); }
+DL_CUDA(min) { return red_largest(c, RED_LOW, stream); }
+DL_CUDA(amin) { return red_largest(c, RED_LOW, stream); }
 
 /* ---- and where it is ------------------------------------------------------------------------- */
 template <class T> struct placed { T v; int64_t at; };
 
-template <class T> struct over {
-  static __device__ __forceinline__ T first() { return red_ends<T>::low(); }
-  static __device__ __forceinline__ bool beats(T a, T b) { return a > b; }
-};
-template <class T> struct under {
-  static __device__ __forceinline__ T first() { return red_ends<T>::high(); }
-  static __device__ __forceinline__ bool beats(T a, T b) { return a < b; }
-};
-
-/* Is (v, at) a better answer than s? */
-template <class T, class O>
-__device__ __forceinline__ bool better(T v, int64_t at, const placed<T> &s) {
-  bool nv = v != v, ns = s.v != s.v;
-  if (nv != ns) return nv;
-  if (nv || v == s.v) return at < s.at;
-  return O::beats(v, s.v);
-}
-
-template <class T, class O> struct where_fold {
+template <class T> struct where_fold {
   typedef T C;
   typedef placed<T> S;
-  static __device__ __forceinline__ S first() { return {O::first(), 0}; }
-  static __device__ __forceinline__ S step(S s, C x, int64_t at, double) {
-    if (better<T, O>(x, at, s)) s = {x, at};
-    return s;
+  enum { quick = std::is_same<T, float>::value ? 1 : 0 };
+  DL_FN S first() { return {red_ends<T>::low(), 0}; }
+  DL_FN S join(S a, S b) {
+    bool na = a.v != a.v, nb = b.v != b.v, ahead = nb ? !na : !na && b.v > a.v;
+    bool level = (na && nb) || a.v == b.v;
+    return ahead || (level && b.at < a.at) ? b : a;
   }
-  static __device__ __forceinline__ S join(S a, S b) { return better<T, O>(b.v, b.at, a) ? b : a; }
+  DL_FN S step(S s, C x, int64_t at, const red_call &p) {
+    return join(s, {p.kind & RED_LOW ? red_turned(x) : x, at});
+  }
   /* with two results the value is the first of them */
-  static __device__ void finish(const red_call &p, int64_t k, S s) {
-    if (p.dout[1] == DL_NODTYPE) {
-      dl_put(p.dout[0], p.out[0], k, s.at);
-      return;
-    }
-    dl_put(p.dout[0], p.out[0], k, s.v);
-    dl_put(p.dout[1], p.out[1], k, s.at);
+  DL_FN void finish(const red_call &p, int64_t k, S s) {
+    bool both = p.dout[1] != DL_NODTYPE;
+    if (both) red_put(p, 0, k, p.kind & RED_LOW ? red_turned(s.v) : s.v);
+    if (both) red_put(p, 1, k, s.at);
+    else red_put(p, 0, k, s.at);
   }
 };
-template <class T> struct argmax_fold : where_fold<T, over<T>> {};
-template <class T> struct argmin_fold : where_fold<T, under<T>> {};
-DL_CUDA(argmax) { return red_all<argmax_fold>(c, 0.0, true, stream); }
-DL_CUDA(argmin) { return red_all<argmin_fold>(c, 0.0, true, stream); }
-DL_CUDA(max_dim) { return red_all<argmax_fold>(c, 0.0, true, stream); }
-DL_CUDA(min_dim) { return red_all<argmin_fold>(c, 0.0, true, stream); }
+DL_CUDA(argmax) { return red_all<where_fold>(c, 0.0, 0, true, stream); }
+DL_CUDA(argmin) { return red_all<where_fold>(c, 0.0, RED_LOW, true, stream); }
+DL_CUDA(max_dim) { return red_all<where_fold>(c, 0.0, 0, true, stream); }
+DL_CUDA(min_dim) { return red_all<where_fold>(c, 0.0, RED_LOW, true, stream); }
