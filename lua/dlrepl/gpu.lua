@@ -25,6 +25,9 @@ function meta.__tostring(r)
   local function add(...) lines[#lines + 1] = string.format(...) end
   add("%s, device %d%s", r.name, r.device, r.dry and ", dry run (compute=false)" or "")
   add("SIMULATED: times come from a model of the card, not from a clock")
+  add("  memory       %.2f GiB%s", r.memory / 2 ^ 30, r.context > 0
+      and string.format(", of which the CUDA context takes %.0f MiB", r.context / 2 ^ 20)
+      or ", so small that no CUDA context is charged (a real one takes some 450 MiB)")
   add("  clock        %s of the host's time, of which it waited for the GPU %s", time(r.host_us),
       time(r.wait_us))
   add("  utilisation  %.0f %%  (some kernel ran for %s of %s; nvidia-smi's meaning)",

@@ -206,6 +206,11 @@ void dl_cudamem_open(lua_State *L, int cuda, int dlrepl);       /* memory figure
 void dl_scratch_open(lua_State *L, int dlrepl);
 /* Lines remembered with tensors on devices; the front end tells which chunks are dlrepl's own. */
 void dl_where_open(void);
+/* The user's functions that run, innermost first; chunk and function names live for ever, NULL
+ * where there was no memory for them. How many there were, at most max. */
+typedef struct dl_frame { const char *source, *name; int line; } dl_frame;
+int dl_where_stack(dl_frame *f, int max);
+void dl_snapshot_open(lua_State *L, int cuda);                  /* segments, and their history */
 extern bool (*dl_own_source)(const char *source);
 /* nil, None, 1, "cuda:1" or a device: the ordinal of a GPU that is there; raises. */
 int dl_check_gpu(lua_State *L, int i, const char *fn);

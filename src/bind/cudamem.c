@@ -208,82 +208,7 @@ static int l_settings(lua_State *L) {
   return 1;
 }
 
-/* ---- segments ------------------------------------------------------------------------------- */
-typedef struct picture { dl_pool_item *item; int n, cap; } picture;
-
-static void count_item(void *ctx, const dl_pool_item *it) {
-  (void)it;
-  ((picture *)ctx)->n++;
-}
-static void keep_item(void *ctx, const dl_pool_item *it) {
-  picture *p = ctx;
-  if (p->n < p->cap) p->item[p->n++] = *it;
-}
-
-static void push_block(lua_State *L, const dl_pool_item *it) {
-  static const char *const state[] = {"inactive", "active_allocated", "active_awaiting_free"};
-  lua_createtable(L, 0, 4);
-  put(L, "address", (int64_t)it->address);
-  put(L, "size", it->bytes);
-  put(L, "requested_size", it->requested);
-  lua_pushstring(L, state[it->state]);
-  lua_setfield(L, -2, "state");
-}
-
-/* The segment whose blocks begin at item i; returns where the next begins. */
-static int push_segment(lua_State *L, const picture *p, int i, int dev) {
-  const dl_pool_item *head = &p->item[i];
-  int64_t sum[3] = {0, 0, 0};   /* allocated, active, requested */
-  int n = 0;
-  lua_createtable(L, 0, 10);
-  lua_newtable(L);
-  for (; i < p->n && p->item[i].segment == head->segment; i++) {
-    const dl_pool_item *it = &p->item[i];
-    if (it->state == 1) sum[0] += it->bytes;
-    if (it->state) sum[1] += it->bytes, sum[2] += it->requested;
-    push_block(L, it);
-    lua_rawseti(L, -2, ++n);
-  }
-  lua_setfield(L, -2, "blocks");
-  put(L, "device", dev);
-  put(L, "address", (int64_t)head->segment);
-  put(L, "total_size", head->segment_bytes);
-  put(L, "allocated_size", sum[0]);
-  put(L, "active_size", sum[1]);
-  put(L, "requested_size", sum[2]);
-  put(L, "stream", head->stream);
-  lua_pushstring(L, head->small ? "small" : "large");
-  lua_setfield(L, -2, "segment_type");
-  lua_pushboolean(L, head->expandable);
-  lua_setfield(L, -2, "is_expandable");
-  return i;
-}
-
-/* _segments() -> list of all devices' segments with their blocks, by address */
-static int l_segments(lua_State *L) {
-  int at = 0;
-  lua_newtable(L);
-  dl_lua = L;
-  if (dl_gpu) dl_collect(false);
-  for (int dev = 0; dev < dl_gpu_count(); dev++) {
-    picture p = {0};
-    dl_pool *pool = dl_gpu_pool(dev);
-    if (!pool) continue;
-    dl_pool_walk(pool, count_item, &p);
-    p.cap = p.n;
-    p.n = 0;
-    p.item = lua_newuserdatauv(L, (size_t)p.cap * sizeof *p.item + 1, 0);
-    dl_pool_walk(pool, keep_item, &p);
-    lua_insert(L, -2);
-    for (int i = 0; i < p.n;) {
-      i = push_segment(L, &p, i, dev);
-      lua_rawseti(L, -2, ++at);
-    }
-    lua_remove(L, -2);
-  }
-  return 1;
-}
-
+/* ---- out of memory --------------------------------------------------------------------------- */
 /* last_oom() -> what the last out of memory was explained with, or nil: {asked =, live =,
  * capacity =, holes =, largest_hole =, retained =, whole =, workspace =, why = "size" …,
  * keeper = "losses" or nil,
@@ -365,10 +290,11 @@ void dl_cudamem_open(lua_State *L, int cuda, int dlrepl) {
       {"reset_accumulated_memory_stats", l_reset_accumulated}, {"empty_cache", l_empty_cache},
       {"mem_get_info", l_mem_get_info}, {"set_per_process_memory_fraction", l_set_fraction},
       {"get_per_process_memory_fraction", l_get_fraction}, {"_stats", l_stats},
-      {"_segments", l_segments}, {"_settings", l_settings},
+      {"_settings", l_settings},
       {"_set_allocator_settings", l_set_settings},
       {"_clear_cublas_workspaces", l_clear_workspaces}, {NULL, NULL}};
   dl_set_funcs(L, cuda, fn);
+  dl_snapshot_open(L, cuda);
   lua_pushcfunction(L, l_exact_memory);
   lua_setfield(L, dlrepl, "exact_memory");
   lua_getfield(L, dlrepl, "debug");

@@ -273,6 +273,10 @@ static int l_report(lua_State *L) {
   set_count(L, "syncs", r.syncs);
   set_count(L, "mallocs", r.mallocs);
   set_count(L, "frees", r.frees);
+  dl_props p = {0};
+  dl_gpu->props(dev, &p);
+  set_count(L, "memory", p.total_memory);
+  set_count(L, "context", p.context_bytes);
   lua_pushboolean(L, dl_gpu->dry);
   lua_setfield(L, -2, "dry");
   lua_pushinteger(L, dev);

@@ -34,6 +34,20 @@ static const char *interned(const char *s) {
   return names[k] = copy;
 }
 
+int dl_where_stack(dl_frame *f, int max) {
+  lua_State *L = dl_lua;
+  lua_Debug ar;
+  int n = 0;
+  for (int level = 0; L && n < max && level < DEEP && lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "S", &ar);
+    if (*ar.what == 'C' || (dl_own_source && dl_own_source(ar.source))) continue;
+    lua_getinfo(L, "nl", &ar);
+    const char *name = *ar.what == 'm' ? "<module>" : ar.name ? ar.name : "function";
+    f[n++] = (dl_frame){interned(ar.source), interned(name), ar.currentline};
+  }
+  return n;
+}
+
 static void where(dl_where *w) {
   lua_State *L = dl_lua;
   lua_Debug ar;

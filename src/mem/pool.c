@@ -17,6 +17,7 @@
 bool (*dl_pool_collect)(bool last_resort);
 void (*dl_pool_pace)(dl_pool *p, int dev, int64_t bytes);
 void (*dl_pool_explain)(dl_pool *p, int dev, size_t n);
+void (*dl_pool_trace)(int dev, dl_pool_event what, uint64_t addr, int64_t bytes, dl_stream s);
 int64_t dl_pool_refuse_at;
 
 /* ---- records -------------------- */
@@ -212,6 +213,7 @@ static int grow(dl_pool *p, dl_request *r, bool retry, dl_chunk **out) {
   dl_stats_up(p->stats.reserved_bytes, r->part, r->segment);
   p->stats.num_device_alloc++;
   if (r->segment >= dl_conf.max_split_size) dl_stat_up(&p->stats.oversize_segments, 1);
+  dl_pool_tell(p, DL_POOL_SEGMENT_TAKEN, addr, r->segment, r->stream);
   *out = c;
   return DL_CU_OK;
 }
@@ -300,6 +302,7 @@ static dl_chunk *hand_out(dl_pool *p, dl_chunk *c, const dl_request *r) {
   dl_stats_up(st->active_bytes, part, c->bytes);
   dl_stats_up(st->requested_bytes, part, r->asked);
   if (c->bytes >= dl_conf.max_split_size) dl_stat_up(&st->oversize_allocations, 1);
+  dl_pool_tell(p, DL_POOL_TAKEN, c->addr, c->requested, c->stream);
   return c;
 }
 
@@ -405,6 +408,7 @@ void dl_pool_free(dl_chunk *c) {
     return;
   }
   c->used = false;
+  dl_pool_tell(p, DL_POOL_FREE_REQUESTED, c->addr, c->requested, c->stream);
   dl_stats_down(p->stats.allocation, seg->part, 1);
   dl_stats_down(p->stats.allocated_bytes, seg->part, c->bytes);
   if (c->bytes >= dl_conf.max_split_size) dl_stat_down(&p->stats.oversize_allocations, 1);

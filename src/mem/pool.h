@@ -96,6 +96,21 @@ extern bool (*dl_pool_collect)(bool last_resort);
 extern void (*dl_pool_pace)(dl_pool *p, int dev, int64_t bytes);
 /* Called with the failed request (bytes) once the error text stands in dl_err: adds notes. */
 extern void (*dl_pool_explain)(dl_pool *p, int dev, size_t n);
+/* What a pool did, while somebody keeps its history; NULL otherwise. Bytes are the request's for
+ * chunks and for out of memory, whose address is what the driver says is free. */
+typedef enum dl_pool_event {
+  DL_POOL_TAKEN,
+  DL_POOL_FREE_REQUESTED,
+  DL_POOL_FREE_COMPLETED,
+  DL_POOL_SEGMENT_TAKEN,
+  DL_POOL_SEGMENT_FREED,
+  DL_POOL_MAPPED,
+  DL_POOL_UNMAPPED,
+  DL_POOL_OUT_OF_MEMORY,
+  DL_POOL_SNAPSHOT               /* never a pool's: somebody looked */
+} dl_pool_event;
+extern void (*dl_pool_trace)(int dev, dl_pool_event what, uint64_t addr, int64_t bytes,
+                             dl_stream s);
 /* Test hook: the n-th request from now that reaches the driver, with its retries, finds it out of
  * memory (0: none). */
 extern int64_t dl_pool_refuse_at;

@@ -53,6 +53,7 @@ static int map(dl_pool *p, dl_chunk *c, int64_t want) {
   dl_set_remove(&part->unmapped, c);
   if (rest) dl_set_add(&part->unmapped, cut(c, bytes, rest));
   c->mapped = true;
+  dl_pool_tell(p, DL_POOL_MAPPED, c->addr, bytes, c->stream);
   int64_t gained;
   dl_chunk_settle(p, c, &gained);
   dl_stats_up(p->stats.reserved_bytes, c->seg->part, bytes);
@@ -145,6 +146,7 @@ static int unmap(dl_pool *p, dl_chunk *c) {
   middle->mapped = false;
   int64_t gained;
   dl_chunk_settle(p, middle, &gained);
+  dl_pool_tell(p, DL_POOL_UNMAPPED, seg->addr + from, to - from, middle->stream);
   dl_stats_down(p->stats.reserved_bytes, seg->part, to - from);
   p->stats.num_device_free++;
   return code;

@@ -8,6 +8,7 @@
 
 void dl_pool_give_back(dl_pool *p, dl_chunk *c) {
   int part = c->seg->part;
+  dl_pool_tell(p, DL_POOL_FREE_COMPLETED, c->addr, c->requested, c->stream);
   int64_t bytes = c->bytes, gained;
   int joined = dl_chunk_settle(p, c, &gained);
   if (!c->seg->expandable) {
@@ -64,6 +65,7 @@ int dl_segment_release(dl_pool *p, dl_chunk *c) {
   int64_t bytes = seg->bytes;
   int code = p->drv->mem_free(p->dev, seg->addr, (size_t)bytes);
   if (code) return code;
+  dl_pool_tell(p, DL_POOL_SEGMENT_FREED, seg->addr, bytes, c->stream);
   p->stats.num_device_free++;
   dl_stats_down(p->stats.segment, seg->part, 1);
   dl_stats_down(p->stats.reserved_bytes, seg->part, bytes);

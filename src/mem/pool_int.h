@@ -85,6 +85,11 @@ typedef struct dl_request {
   bool counted, refused;              /* by dl_pool_refuse_at */
 } dl_request;
 
+static inline void dl_pool_tell(const dl_pool *p, dl_pool_event what, const void *addr,
+                                int64_t bytes, dl_stream s) {
+  if (dl_pool_trace) dl_pool_trace(p->dev, what, (uint64_t)(uintptr_t)addr, bytes, s);
+}
+
 /* pool_set.c */
 void dl_set_add(dl_set *s, dl_chunk *c);
 void dl_set_remove(dl_set *s, dl_chunk *c);

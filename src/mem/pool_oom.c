@@ -86,7 +86,10 @@ dl_status dl_pool_out_of_memory(dl_pool *p, const dl_request *r) {
   else
     fail_on_cuda(p, r, (int64_t)total, (int64_t)free_now);
   tell_of_others(p, (int64_t)total, (int64_t)free_now);
-  if (p->drv->simulated) dl_note("this GPU is simulated: %s", p->props.name);
+  dl_pool_tell(p, DL_POOL_OUT_OF_MEMORY, (void *)(uintptr_t)free_now, r->asked, r->stream);
+  if (p->drv->simulated)
+    dl_note("this GPU is simulated: %s%s", p->props.name, p->props.context_bytes ? "" :
+            ", so small that no CUDA context is charged (a real one takes some 450 MiB)");
   if (r->refused) dl_note("this allocation was refused on purpose");
   if (dl_pool_explain) dl_pool_explain(p, p->dev, (size_t)r->asked);
   return dl_err.kind;

@@ -243,7 +243,10 @@ static void tell_size(const dl_explanation *e) {
              "take about %s", e->reached, e->params, dl_bytes_str(e->whole, c));
   dl_bytes_str(e->live, a);
   dl_bytes_str(e->asked, b);
-  if (lacks > 0)
+  if (e->asked > e->capacity)
+    dl_note("why: size. %s asked for are more than the %s that the card can give, were it empty", b,
+            dl_bytes_str(e->capacity, c));
+  else if (lacks > 0)
     dl_note("why: size. %s alive and %s asked for are %s more than the card can give%s", a, b,
             dl_bytes_str(lacks, c), more);
   else

@@ -210,4 +210,15 @@ tap.is(cuda.is_available(), false, "then there is no cuda")
 tap.is(tostring((torch.ones(2, {device = "mps"}) + 1).device), "mps:0", "and computes there")
 dlrepl.simulate(false, {force = true})
 tap.is(torch.backends.mps.is_available(), false, "gone again")
+
+-- ---- the context ---------------------------------------------------------------------------------
+dlrepl.simulate {card = "t4", memory = "8GiB", force = true}
+tap.like(tostring(dlrepl.gpu()), "memory +8.00 GiB, of which the CUDA context takes 450 MiB\n",
+  "the context is charged, and said")
+dlrepl.simulate {card = "t4", memory = "64MiB", force = true}
+tap.like(tostring(dlrepl.gpu()), "memory +0.06 GiB, so small that no CUDA context is charged",
+  "a card too small for one says that it is not")
+local _, small = pcall(torch.empty, 2 ^ 26, {device = "cuda"})
+tap.like(tostring(small), "so small that no CUDA context is charged", "so does its out of memory")
+dlrepl.simulate(false, {force = true})
 tap.done()

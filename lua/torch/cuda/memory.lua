@@ -6,9 +6,10 @@
 
 local torch = require "torch"
 local core = require "dlrepl.core"
+local args = require "dlrepl.args"
 local odict = require "dlrepl.odict"
 
-local cuda = torch.cuda
+local cuda, raise = torch.cuda, core.raise
 local M = {}
 
 for _, name in ipairs {"memory_allocated", "max_memory_allocated", "memory_reserved",
@@ -124,9 +125,52 @@ end
 -- ---- segments ------------------------------------------------------------------------------
 function M.memory_snapshot() return cuda._segments() end
 
+local read_history = args("_record_memory_history(any enabled='all', any context='all', "
+  .. "str stacks='all', int max_entries=1000000, any device=None, bool clear_history=False)")
+
+local function one_of(name, v, words)
+  if v == nil then return end
+  for _, word in ipairs(words) do if v == word then return end end
+  raise("RuntimeError", string.format("expected %s to be one of 'None', '%s'", name,
+        table.concat(words, "', '")), {kind = "argument"})
+end
+
+-- _record_memory_history(max_entries=…): from now on what the pools do is remembered, event by
+-- event, for _snapshot; enabled=None ends it and forgets.
+function M._record_memory_history(...)
+  local enabled, context, stacks, most, _, clear = read_history(...)
+  one_of("state", enabled, {"state", "all"})
+  one_of("context", context, {"state", "alloc", "all"})
+  one_of("stacks", stacks, {"python", "all"})
+  if most < 0 then raise("ValueError", "max_entries must not be negative, got " .. most) end
+  cuda._history(enabled ~= nil, context ~= nil, enabled == "state" and 0 or most, clear)
+end
+
 function M._snapshot()
-  return {segments = cuda._segments(), device_traces = {}, external_annotations = {},
+  return {segments = cuda._segments(), device_traces = cuda._traces(), external_annotations = {},
           allocator_settings = cuda._settings()}
+end
+
+local read_dump = args("_dump_snapshot(str filename='dump_snapshot.pickle')")
+
+-- _dump_snapshot("snapshot.pickle"): the snapshot as a file that Python reads and
+-- pytorch.org/memory_viz draws; as JSON where the name ends so.
+function M._dump_snapshot(...)
+  local name = read_dump(...)
+  local s = M._snapshot()
+  local text
+  if name:find("%.json$") then
+    text = require("dlrepl.json").encode(s)
+  else
+    local pickle = require "dlrepl.pickle"
+    for _, segment in ipairs(s.segments) do segment.segment_pool_id = pickle.tuple {0, 0} end
+    text = pickle.encode(s)
+  end
+  local f, why = io.open(name, "wb")
+  if not f then raise("OSError", why, {kind = "io"}) end
+  local ok, failed = f:write(text)
+  f:close()
+  if not ok then raise("OSError", failed, {kind = "io"}) end
 end
 
 -- ---- names of before -----------------------------------------------------------------------
