@@ -14,7 +14,7 @@ extern "C" {
 
 #include "kernel.h"
 
-#define DL_CUDA_ABI 4
+#define DL_CUDA_ABI 5
 
 /* ---- bad values seen by a kernel ------------------------------------------------------------- */
 /* id, PyTorch's file, line and kernel, PyTorch's assertion. A kernel that meets such a value notes
@@ -89,6 +89,13 @@ typedef struct dl_cuda_record {
   const dl_cuda_fn *kernels;     /* op_count of them; NULL for VIEW and COMPOSITE rows */
   dl_cuda_env *env;              /* to be filled in before the first launch */
 } dl_cuda_record;
+
+/* Why the plugin's driver did not open. */
+typedef struct dl_cuda_absence {
+  int code;                      /* of CUDA, or DL_CU_NO_DRIVER, DL_CU_TOO_OLD … of driver.h */
+  int version;                   /* of CUDA, that this machine's driver knows; 0: not known */
+  char words[256];
+} dl_cuda_absence;
 
 /* The plugin's one symbol besides its driver. */
 extern __attribute__((visibility("default"))) const dl_cuda_record dl_cuda_plugin;

@@ -19,6 +19,7 @@ extern uint8_t dl_gpu_type;      /* DL_CUDA, or DL_MPS for a simulated Apple dev
 extern const char *dl_gpu_absent;
 
 extern int dl_gpu_absent_code;   /* DL_CU_NO_DRIVER …, 0 where the plugin itself is at fault */
+extern int dl_gpu_absent_version; /* of CUDA, that a driver knows which is too old; 0: not known */
 /* Asked once, when a GPU is first wanted and none is open: a driver to open, or NULL. */
 extern const dl_driver *(*dl_gpu_find)(void);
 void dl_gpu_look(void);
@@ -41,6 +42,8 @@ dl_pool *dl_gpu_pool(int dev);                     /* NULL when no driver is ope
 
 /* 0 -> DL_OK; else AcceleratorError with CUDA's text, and our note. */
 dl_status dl_gpu_error(int code);
+/* The error of whoever wants a GPU where there is none. */
+dl_status dl_gpu_none(void);
 /* The standing error of dev, as a status: what a lost context says to every call. */
 dl_status dl_gpu_well(int dev);
 dl_status dl_gpu_sync(int dev);                    /* torch.cuda.synchronize */

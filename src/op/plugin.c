@@ -73,7 +73,7 @@ static const char *other_build(const dl_cuda_record *r) {
   return r->ops_hash != ops_hash() ? "its operations are not this program's" : NULL;
 }
 
-typedef const dl_driver *(*open_fn)(int *code, char *words, size_t cap);
+typedef const dl_driver *(*open_fn)(dl_cuda_absence *why);
 typedef const char *(*libraries_fn)(void);
 
 static const dl_driver *open_driver(void *lib) {
@@ -81,10 +81,12 @@ static const dl_driver *open_driver(void *lib) {
   libraries_fn libraries;
   *(void **)&start = dlsym(lib, "dl_cuda_open");
   *(void **)&libraries = dlsym(lib, "dl_cuda_libraries");
-  char words[256] = "";
+  dl_cuda_absence why = {0, 0, ""};
   if (!start) return refuse("the CUDA plugin has no driver%s", "");
-  const dl_driver *d = start(&dl_gpu_absent_code, words, sizeof words);
-  if (!d) return refuse("%s", words);
+  const dl_driver *d = start(&why);
+  dl_gpu_absent_code = why.code;
+  dl_gpu_absent_version = why.version;
+  if (!d) return refuse("%s", why.words);
   snprintf(state, sizeof state, "%d device%s; %s", d->device_count(),
            d->device_count() == 1 ? "" : "s", libraries ? libraries() : "");
   return d;

@@ -1,6 +1,7 @@
 -- calls.lua -- random calls of everything the surface offers: no call may crash, hang or leak
 --
--- Usage: dlrepl calls.lua [COUNT [SEED [cuda | dry]]]    (TAP; on a simulated GPU, without values)
+-- Usage: dlrepl calls.lua [COUNT [SEED [cuda | dry]]]    (TAP; cuda: on the GPUs there are, else on
+-- simulated ones; dry: without values)
 -- Each call gets arguments drawn from a pool of awkward values. It may succeed or raise; what it
 -- raises must be an error of ours (a class PyTorch has, a kind, a text) or Lua's own.
 -- INVARIANT  after the run, with everything dropped, no tensor and no graph node is alive.
@@ -14,7 +15,7 @@ local huge = 2 ^ 40
 
 -- Most tensors are on the GPU then, some are not; a context that a bad index killed is reset.
 local on_gpu = arg[3] == "cuda" or arg[3] == "dry"
-if on_gpu then
+if on_gpu and not (arg[3] == "cuda" and torch.cuda.device_count() > 1) then
   dlrepl.simulate {card = "t4", count = 2, memory = "64MiB", compute = arg[3] == "cuda"}
 end
 local devices = {"cuda", "cuda", "cuda", "cuda", "cuda", "cpu", "cuda:1"}

@@ -1,7 +1,8 @@
 -- refuse.lua -- each allocation refused in turn: a program ends in a clear error or in its result
 --
 -- Usage: dlrepl refuse.lua [SAMPLES [cuda]]   (TAP; SAMPLES 0: every allocation of every program;
---        cuda: on a simulated GPU, where the host's allocations and then the device's are refused)
+--        cuda: on the GPU there is, else on a simulated one, where the host's allocations and then
+--        the device's are refused)
 -- A program runs with its n-th allocation refused (tensors, nodes and Lua's own blocks), for
 -- n = 1, 2, 3, … until it passes. After each run nothing of it may be alive, and the session
 -- works on.
@@ -12,7 +13,7 @@ if samples == 0 then samples = nil end
 local debug = dlrepl.debug
 local on_gpu = arg[2] == "cuda"
 if on_gpu then
-  dlrepl.simulate "t4"
+  if not torch.cuda.is_available() then dlrepl.simulate "t4" end
   torch.set_default_device("cuda")
 end
 

@@ -17,14 +17,6 @@ bool dl_cuda_tf32, dl_cuda_conv_tf32 = true;
 static bool blocking;
 static int devices;
 
-static cudaStream_t stream_of(dl_stream s) { return (cudaStream_t)(intptr_t)s; }
-
-/* After waiting: an error of the runtime, or a bad value that a kernel noted. */
-static int waited(int dev, cudaError_t e) {
-  int code = dl_cuda_code(dev, e);
-  return code ? code : dl_cuda_look(dev);
-}
-
 /* ---- devices --------------------------------------------------------------------------------- */
 static int device_count(void) { return devices; }
 
@@ -84,118 +76,67 @@ static int mem_new(int dev, size_t n, void **out) {
 }
 static int mem_free(int dev, void *p, size_t) {
   DL_CUDA_ENTER(dev);
-  return waited(dev, cudaFree(p));
+  return dl_cuda_waited(dev, cudaFree(p));
 }
 static void trim(int dev) { dl_cuda_scratch_trim(dev); }
+/* Host memory of ours that CUDA is asked to pin: it outlives a context that is lost. Pages are the
+ * unit; the word before them says where the block begins. */
 static int pinned_new(size_t n, void **out) {
+  const size_t page = 4096, whole = (n + page - 1) / page * page;
   int dev = dl_cuda_now() < 0 ? 0 : dl_cuda_now();
+  void *base;
+  *out = nullptr;
   DL_CUDA_ENTER(dev);
-  return dl_cuda_code(dev, cudaHostAlloc(out, n, cudaHostAllocPortable));
-}
-static int pinned_free(void *p, size_t) {
-  if (dl_cuda_forked) return DL_CU_OK;
-  cudaError_t e = cudaFreeHost(p);
-  cudaGetLastError();
-  return (int)e;
-}
-
-/* ---- streams and events ---------------------------------------------------------------------- */
-static int stream_new(int dev, int priority, dl_stream *out) {
-  cudaStream_t s;
-  DL_CUDA_ENTER(dev);
-  int code = dl_cuda_code(dev, cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, priority));
-  *out = code ? 0 : (dl_stream)(intptr_t)s;
-  return code;
-}
-static int stream_free(int dev, dl_stream s) {
-  DL_CUDA_ENTER(dev);
-  dl_cuda_scratch_leave(dev, stream_of(s));
-  dl_cuda_blas_workspace(dev, s, nullptr, 0);
-  return dl_cuda_code(dev, cudaStreamDestroy(stream_of(s)));
-}
-static int stream_query(int dev, dl_stream s) {
-  DL_CUDA_ENTER(dev);
-  return waited(dev, cudaStreamQuery(stream_of(s)));
-}
-static int stream_sync(int dev, dl_stream s) {
-  DL_CUDA_ENTER(dev);
-  return waited(dev, cudaStreamSynchronize(stream_of(s)));
-}
-static int device_sync(int dev) {
-  DL_CUDA_ENTER(dev);
-  return waited(dev, cudaDeviceSynchronize());
-}
-
-struct dl_event {
-  int dev;
-  cudaEvent_t e;
-};
-
-static int stream_wait(int dev, dl_stream s, dl_event *e) {
-  DL_CUDA_ENTER(dev);
-  return dl_cuda_code(dev, cudaStreamWaitEvent(stream_of(s), e->e, 0));
-}
-static int event_new(int dev, bool timing, dl_event **out) {
-  DL_CUDA_ENTER(dev);
-  dl_event *e = (dl_event *)malloc(sizeof *e);
-  if (!e) return DL_CU_OOM;
-  e->dev = dev;
-  unsigned flags = timing ? cudaEventDefault : cudaEventDisableTiming;
-  int code = dl_cuda_code(dev, cudaEventCreateWithFlags(&e->e, flags));
-  if (code) free(e);
-  *out = code ? nullptr : e;
-  return code;
-}
-static int event_free(dl_event *e) {
-  if (!dl_cuda_forked && cudaEventDestroy(e->e) != cudaSuccess) cudaGetLastError();
-  free(e);
+  if (whole < n || dl_host_alloc(whole + 2 * page, &base) != DL_OK) return DL_CU_RAISED;
+  char *p = (char *)(((uintptr_t)base + page + sizeof base - 1) / page * page);
+  int code = dl_cuda_code(dev, cudaHostRegister(p, whole, cudaHostRegisterPortable));
+  if (code) {
+    dl_host_free(base, whole + 2 * page);
+    return code;
+  }
+  ((void **)p)[-1] = base;
+  *out = p;
   return DL_CU_OK;
 }
-static int event_record(dl_event *e, dl_stream s) {
-  DL_CUDA_ENTER(e->dev);
-  return dl_cuda_code(e->dev, cudaEventRecord(e->e, stream_of(s)));
-}
-static int event_query(dl_event *e) {
-  DL_CUDA_ENTER(e->dev);
-  return waited(e->dev, cudaEventQuery(e->e));
-}
-static int event_sync(dl_event *e) {
-  DL_CUDA_ENTER(e->dev);
-  return waited(e->dev, cudaEventSynchronize(e->e));
-}
-static int event_elapsed(dl_event *from, dl_event *to, double *ms) {
-  float f = 0;
-  DL_CUDA_ENTER(from->dev);
-  int code = dl_cuda_code(from->dev, cudaEventElapsedTime(&f, from->e, to->e));
-  *ms = f;
-  return code;
+static int pinned_free(void *p, size_t n) {
+  const size_t page = 4096, whole = (n + page - 1) / page * page;
+  cudaError_t e = dl_cuda_forked ? cudaSuccess : cudaHostUnregister(p);
+  if (e != cudaSuccess) cudaGetLastError(); /* a reset has let it go already */
+  dl_host_free(((void **)p)[-1], whole + 2 * page);
+  return DL_CU_OK;
 }
 
 /* ---- copies and launches --------------------------------------------------------------------- */
+static int wait_for(int dev) {
+  DL_CUDA_ENTER(dev);
+  return dl_cuda_waited(dev, cudaDeviceSynchronize());
+}
+
 static int copy(const dl_copy *c, dl_stream s) {
   static const cudaMemcpyKind kinds[] = {cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost,
                                          cudaMemcpyDeviceToDevice, cudaMemcpyDefault};
   int dev = c->src_dev >= 0 ? c->src_dev : c->dst_dev;
   /* what is written to may still be read by what the peer has queued */
-  int code = c->kind == DL_COPY_PEER ? device_sync(c->dst_dev) : DL_CU_OK;
+  int code = c->kind == DL_COPY_PEER ? wait_for(c->dst_dev) : DL_CU_OK;
   if (code) return code;
   DL_CUDA_ENTER(dev);
   if (c->kind == DL_COPY_PEER)
     code = dl_cuda_code(dev, cudaMemcpyPeerAsync(c->dst, c->dst_dev, c->src, c->src_dev, c->nbytes,
-                                                 stream_of(s)));
+                                                 dl_cuda_stream(s)));
   else
     code = dl_cuda_code(dev, cudaMemcpyAsync(c->dst, c->src, c->nbytes, kinds[c->kind],
-                                             stream_of(s)));
+                                             dl_cuda_stream(s)));
   if (code) return code;
   /* the peer's own queue must not run ahead of what it was sent */
-  if (c->kind == DL_COPY_PEER) return waited(dev, cudaStreamSynchronize(stream_of(s)));
+  if (c->kind == DL_COPY_PEER) return dl_cuda_waited(dev, cudaStreamSynchronize(dl_cuda_stream(s)));
   bool host = c->kind == DL_COPY_H2D || c->kind == DL_COPY_D2H;
-  return host && !c->async ? waited(dev, cudaStreamSynchronize(stream_of(s))) : DL_CU_OK;
+  if (!host || c->async) return DL_CU_OK;
+  return dl_cuda_waited(dev, cudaStreamSynchronize(dl_cuda_stream(s)));
 }
 
 static int fill(int dev, void *p, int byte, size_t n, dl_stream s) {
   DL_CUDA_ENTER(dev);
-  return dl_cuda_code(dev, cudaMemsetAsync(p, byte, n, stream_of(s)));
+  return dl_cuda_code(dev, cudaMemsetAsync(p, byte, n, dl_cuda_stream(s)));
 }
 
 /* Row-major, without holes. */
@@ -210,7 +151,7 @@ static bool dense(const dl_view *v) {
 
 /* CUDA_LAUNCH_BLOCKING=1: what was queued is done before anything else. */
 static int queued(int dev, int code, dl_stream s) {
-  return code || !blocking ? code : waited(dev, cudaStreamSynchronize(stream_of(s)));
+  return code || !blocking ? code : dl_cuda_waited(dev, cudaStreamSynchronize(dl_cuda_stream(s)));
 }
 
 static int launched(int dev, dl_status st, dl_stream s) {
@@ -233,14 +174,14 @@ static int run(int dev, dl_stream s, dl_kcall *k) {
   if (moves_bytes(k)) {
     size_t n = (size_t)k->out[0].numel * dl_dtypes[k->out[0].dtype].size;
     cudaError_t e = cudaMemcpyAsync(k->out[0].data, k->in[k->nin - 1].data, n,
-                                    cudaMemcpyDeviceToDevice, stream_of(s));
+                                    cudaMemcpyDeviceToDevice, dl_cuda_stream(s));
     return queued(dev, dl_cuda_code(dev, e), s);
   }
   dl_cuda_fn fn = dl_cuda_plugin.kernels[k->op];
   if (!fn) return DL_CU_UNSUPPORTED;
-  dl_cuda_mark mark = dl_cuda_scratch_begin(stream_of(s));
-  dl_status st = fn(k, stream_of(s));
-  dl_cuda_scratch_end(stream_of(s), mark);
+  dl_cuda_mark mark = dl_cuda_scratch_begin(dl_cuda_stream(s));
+  dl_status st = fn(k, dl_cuda_stream(s));
+  dl_cuda_scratch_end(dl_cuda_stream(s), mark);
   return launched(dev, st, s);
 }
 
@@ -284,26 +225,36 @@ static bool has_driver(void) {
   return lib != nullptr;
 }
 
-static const dl_driver *refused(int code, const char *text, int *out, char *words, size_t cap) {
-  *out = code;
-  snprintf(words, cap, "%s", text);
+static const dl_driver *refused(int code, const char *text, dl_cuda_absence *why) {
+  why->code = code;
+  snprintf(why->words, sizeof why->words, "%s", text);
   return nullptr;
 }
 
-extern "C" const dl_driver *dl_cuda_open(int *code, char *words, size_t cap) {
+/* CUDA's answer when it was asked for devices, as a reason. */
+static const dl_driver *none(cudaError_t e, dl_cuda_absence *why) {
+  char text[160];
+  int runtime = 0;
+  if (e == cudaSuccess || e == cudaErrorNoDevice)
+    return refused(DL_CU_NO_DEVICE, "there is a driver and no GPU that it shows (nvidia-smi, "
+                   "CUDA_VISIBLE_DEVICES)", why);
+  if (e != cudaErrorInsufficientDriver) return refused((int)e, cudaGetErrorString(e), why);
+  if (cudaDriverGetVersion(&why->version) != cudaSuccess) cudaGetLastError();
+  if (!why->version && !has_driver())
+    return refused(DL_CU_NO_DRIVER, "no NVIDIA driver (libcuda.so.1) was found", why);
+  if (cudaRuntimeGetVersion(&runtime) != cudaSuccess) cudaGetLastError();
+  snprintf(text, sizeof text,
+           "the NVIDIA driver is older than this plugin's CUDA: it knows %d.%d, %d.%d is needed",
+           why->version / 1000, why->version % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+  return refused(DL_CU_TOO_OLD, text, why);
+}
+
+extern "C" const dl_driver *dl_cuda_open(dl_cuda_absence *absence) {
   static dl_driver d;
   int n = 0;
   cudaError_t e = cudaGetDeviceCount(&n);
   cudaGetLastError();
-  if (e == cudaErrorInsufficientDriver && !has_driver())
-    return refused(DL_CU_NO_DRIVER, "no NVIDIA driver (libcuda.so.1) was found", code, words, cap);
-  if (e == cudaErrorInsufficientDriver)
-    return refused(DL_CU_TOO_OLD, "the NVIDIA driver is older than this plugin's CUDA", code, words,
-                   cap);
-  if (e == cudaErrorNoDevice || (e == cudaSuccess && n == 0))
-    return refused(DL_CU_NO_DEVICE, "there is a driver and no GPU that it shows", code, words, cap);
-  if (e != cudaSuccess)
-    return refused((int)e, cudaGetErrorString(e), code, words, cap);
+  if (e != cudaSuccess || n == 0) return none(e, absence);
   devices = n < DL_CUDA_DEVICES ? n : DL_CUDA_DEVICES;
   const char *block = getenv("CUDA_LAUNCH_BLOCKING");
   blocking = block && !strcmp(block, "1");
@@ -316,13 +267,9 @@ extern "C" const dl_driver *dl_cuda_open(int *code, char *words, size_t cap) {
   d.page_map = dl_cuda_page_map, d.page_unmap = dl_cuda_page_unmap;
   d.trim = trim, d.workspace = dl_cuda_blas_workspace;
   d.pinned_new = pinned_new, d.pinned_free = pinned_free;
-  d.stream_new = stream_new, d.stream_free = stream_free, d.stream_query = stream_query;
-  d.stream_sync = stream_sync, d.stream_wait = stream_wait, d.device_sync = device_sync;
-  d.event_new = event_new, d.event_free = event_free, d.event_record = event_record;
-  d.event_query = event_query, d.event_sync = event_sync, d.event_elapsed = event_elapsed;
+  dl_cuda_queue_rows(&d);
   d.copy = copy, d.fill = fill, d.launch = launch, d.copy_view = copy_view;
   d.host_us = host_us, d.busy = dl_cuda_busy, d.users = dl_cuda_users, d.set_tf32 = set_tf32;
-  *code = DL_CU_OK;
   return &d;
 }
 

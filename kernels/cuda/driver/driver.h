@@ -48,11 +48,18 @@ int dl_cuda_code(int dev, cudaError_t e);
 /* Has a kernel noted a bad value? Looked at whenever the host waits. */
 int dl_cuda_look(int dev);
 int dl_cuda_now(void);           /* the current device */
+/* After waiting: an error of the runtime, or a bad value that a kernel noted. */
+int dl_cuda_waited(int dev, cudaError_t e);
+static inline cudaStream_t dl_cuda_stream(dl_stream s) { return (cudaStream_t)(intptr_t)s; }
 int dl_cuda_forget(int dev);     /* a fresh context, or the error that stays */
 /* What a kernel asked for and did not get, in this launch: a CUDA error, told once. */
 int dl_cuda_refused(void);
 dl_status dl_cuda_refuse(int code);
 int dl_cuda_host_short(void);    /* MemoryError: no memory on the host for the driver's lists */
+
+/* queue.cc: rows of driver.h; forget frees what is ours of a lost device's events. */
+void dl_cuda_queue_rows(dl_driver *d);
+void dl_cuda_events_forget(int dev);
 
 /* range.cc: rows of driver.h; forget gives back all that a device's ranges hold. */
 int dl_cuda_va_new(int dev, size_t n, void **out);
@@ -83,9 +90,8 @@ void dl_cuda_blas_forget(int dev);
 void dl_cuda_blas_workspace(int dev, dl_stream s, void *p, size_t n);
 
 extern "C" {
-/* The plugin's second symbol: opens the runtime. NULL with *why one of DL_CU_… and words. */
-__attribute__((visibility("default"))) const dl_driver *dl_cuda_open(int *code, char *words,
-                                                                     size_t cap);
+/* The plugin's second symbol: opens the runtime. NULL: *why tells the reason. */
+__attribute__((visibility("default"))) const dl_driver *dl_cuda_open(dl_cuda_absence *why);
 /* Which cuBLAS is in use, or why none is. */
 __attribute__((visibility("default"))) const char *dl_cuda_libraries(void);
 }

@@ -152,12 +152,18 @@ int dl_cuda_look(int dev) {
   return d->error;
 }
 
+int dl_cuda_waited(int dev, cudaError_t e) {
+  int code = dl_cuda_code(dev, e);
+  return code ? code : dl_cuda_look(dev);
+}
+
 /* A context that a kernel has killed may stay dead for the rest of the process: then its error
  * stands. */
 int dl_cuda_forget(int dev) {
   dl_cuda_device *d = &dl_cuda_dev[dev];
   dl_cuda_blas_forget(dev);
   dl_cuda_scratch_forget(dev);
+  dl_cuda_events_forget(dev);
   *d = dl_cuda_device();
   now = -1;
   if (cudaSetDevice(dev) != cudaSuccess) cudaGetLastError();

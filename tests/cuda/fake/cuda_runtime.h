@@ -15,13 +15,13 @@
 
 typedef void *cudaStream_t;
 typedef int cudaMemPool_t;
-struct fake_event { double ms; bool recorded; };
+struct fake_event { double ms; };
 typedef fake_event *cudaEvent_t;
 enum cudaMemcpyKind {
   cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice,
   cudaMemcpyDefault
 };
-enum { cudaHostAllocMapped = 2, cudaHostAllocPortable = 1, cudaStreamNonBlocking = 1,
+enum { cudaHostAllocMapped = 2, cudaHostRegisterPortable = 1, cudaStreamNonBlocking = 1,
        cudaEventDefault = 0, cudaEventDisableTiming = 2, cudaDevAttrMultiProcessorCount = 16,
        cudaDevAttrMemoryPoolsSupported = 115, cudaMemPoolAttrReleaseThreshold = 4,
        cudaMemPoolAttrReservedMemCurrent = 5 };
@@ -84,6 +84,14 @@ FAKE cudaGetDeviceCount(int *n) {
   *n = fake::the().start ? 0 : fake::the().devices;
   return fake::the().start;
 }
+FAKE cudaDriverGetVersion(int *v) {
+  *v = fake::the().start == cudaErrorInsufficientDriver ? fake::the().driver : 13000;
+  return cudaSuccess;
+}
+FAKE cudaRuntimeGetVersion(int *v) {
+  *v = CUDART_VERSION;
+  return cudaSuccess;
+}
 static inline const char *cudaGetErrorString(cudaError_t e) {
   return e == 2 ? "out of memory" : e == 3 ? "initialization error"
        : e == 700 ? "an illegal memory access was encountered" : "?";
@@ -116,6 +124,11 @@ FAKE cudaDeviceReset(void) {
       }
     }
   m.idle[m.now] = 0;
+  for (auto *list : {&m.host, &m.pinned, &m.events, &m.streams})
+    for (auto i = list->begin(); i != list->end();) {
+      if (i->second == m.now && list != &m.pinned) free(i->first);
+      i = i->second == m.now ? list->erase(i) : std::next(i);
+    }
   return cudaSuccess;
 }
 FAKE cudaGetDeviceProperties(cudaDeviceProp *p, int) {
@@ -208,14 +221,18 @@ FAKE cudaHostAlloc(void **p, size_t n, unsigned) {
   *p = nullptr;
   FAKE_CALL();
   *p = calloc(1, n ? n : 1);
-  fake::the().pinned += *p != nullptr;
-  return fake::say(*p ? cudaSuccess : cudaErrorMemoryAllocation);
+  if (!*p) return fake::say(cudaErrorMemoryAllocation);
+  fake::the().host[*p] = fake::the().now;
+  return cudaSuccess;
 }
-FAKE cudaFreeHost(void *p) {
-  cudaError_t e = fake::call(__func__);
-  free(p);
-  fake::the().pinned--;
-  return e;
+FAKE cudaHostRegister(void *p, size_t, unsigned) {
+  FAKE_CALL();
+  bool fresh = fake::the().pinned.emplace(p, fake::the().now).second;
+  return fresh ? cudaSuccess : fake::misuse("it is pinned already");
+}
+FAKE cudaHostUnregister(void *p) {
+  FAKE_CALL();
+  return fake::say(fake::the().pinned.erase(p) ? cudaSuccess : 713);
 }
 FAKE cudaHostGetDevicePointer(void **d, void *h, unsigned) {
   FAKE_CALL();
@@ -227,13 +244,13 @@ FAKE cudaHostGetDevicePointer(void **d, void *h, unsigned) {
 FAKE cudaStreamCreateWithPriority(cudaStream_t *s, unsigned, int) {
   FAKE_CALL();
   *s = malloc(1);
-  fake::the().streams++;
+  fake::the().streams[*s] = fake::the().now;
   return cudaSuccess;
 }
 FAKE cudaStreamDestroy(cudaStream_t s) {
   FAKE_CALL();
+  if (!fake::the().streams.erase(s)) return fake::misuse("a stream is destroyed that is none");
   free(s);
-  fake::the().streams--;
   return cudaSuccess;
 }
 FAKE cudaStreamQuery(cudaStream_t) {
@@ -256,20 +273,19 @@ FAKE cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) {
 }
 FAKE cudaEventCreateWithFlags(cudaEvent_t *e, unsigned) {
   FAKE_CALL();
-  *e = new fake_event{0, false};
-  fake::the().events++;
+  *e = (fake_event *)calloc(1, sizeof **e);
+  fake::the().events[*e] = fake::the().now;
   return cudaSuccess;
 }
 FAKE cudaEventDestroy(cudaEvent_t e) {
   cudaError_t fail = fake::call(__func__);
-  delete e;
-  fake::the().events--;
+  if (!fake::the().events.erase(e)) return fake::misuse("an event is destroyed that is none");
+  free(e);
   return fail;
 }
 FAKE cudaEventRecord(cudaEvent_t e, cudaStream_t) {
   FAKE_CALL();
   e->ms = fake::ms();
-  e->recorded = true;
   return cudaSuccess;
 }
 FAKE cudaEventQuery(cudaEvent_t) {

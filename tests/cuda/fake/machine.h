@@ -60,7 +60,10 @@ struct machine {
   std::map<char *, mapping> mapped;
   std::map<unsigned long long, backing> handles;
   unsigned long long next_handle = 1;
-  long events = 0, streams = 0, pinned = 0, wrong = 0;
+  std::map<void *, int> host, pinned; /* by cudaHostAlloc, by cudaHostRegister */
+  int driver = 0;                /* CUDA's version that an old one knows */
+  std::map<void *, int> events, streams;
+  long wrong = 0;
 };
 
 inline machine &the(void);
@@ -74,8 +77,8 @@ inline void write_log(void) {
   fprintf(f, "launches %llu\n", (unsigned long long)fiber::launches);
   fprintf(f, "left blocks %zu ordered %zu ranges %zu pages %zu handles %zu\n", m.blocks.size(),
           m.ordered_blocks.size(), m.ranges.size(), m.mapped.size(), m.handles.size());
-  fprintf(f, "left events %ld streams %ld pinned %ld\nwrong %ld\n", m.events, m.streams, m.pinned,
-          m.wrong);
+  fprintf(f, "left events %zu streams %zu pinned %zu\nwrong %ld\n", m.events.size(),
+          m.streams.size(), m.pinned.size(), m.wrong);
   fclose(f);
 }
 
@@ -101,6 +104,7 @@ inline machine &the(void) {
   if (m->log) atexit(write_log);
   if (!w) return *m;
   if (strstr(w, "nodriver") || strstr(w, "old")) m->start = cudaErrorInsufficientDriver;
+  if (strstr(w, "old")) m->driver = 11040;
   if (strstr(w, "nodevice")) m->start = cudaErrorNoDevice;
   if (const char *p = strstr(w, "broken=")) m->start = atoi(p + 7);
   if (const char *p = strstr(w, "devices=")) m->devices = atoi(p + 8);
