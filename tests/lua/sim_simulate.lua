@@ -211,7 +211,7 @@ tap.is(tostring((torch.ones(2, {device = "mps"}) + 1).device), "mps:0", "and com
 dlrepl.simulate(false, {force = true})
 tap.is(torch.backends.mps.is_available(), false, "gone again")
 
--- ---- the context ---------------------------------------------------------------------------------
+-- ---- the context ------------------------------------------------------------------------
 dlrepl.simulate {card = "t4", memory = "8GiB", force = true}
 tap.like(tostring(dlrepl.gpu()), "memory +8.00 GiB, of which the CUDA context takes 450 MiB\n",
   "the context is charged, and said")
