@@ -112,6 +112,8 @@ void dl_held_line(void) {
   line_end[n_lines++] = dl_node_seq;
 }
 
+uint32_t dl_held_input(void) { return (uint32_t)n_lines; }
+
 /* How many lines have ended since the node was made: 0 is the one that runs. */
 static int64_t lines_ago(uint64_t seq) {
   size_t i = n_lines;

@@ -57,6 +57,7 @@ static void where(dl_where *w) {
     lua_getinfo(L, "l", &ar);
     w->source = interned(ar.source);
     w->line = w->source ? ar.currentline : 0;
+    w->input = dl_held_input();
     return;
   }
 }

@@ -80,9 +80,13 @@ static void advise_letting_go(dl_explanation *e) {
 /* The first halving of the batch with which a whole step fits; one half where none does. */
 static void advise_batch(dl_explanation *e) {
   const dl_pass *p = &e->pass;
-  static const char *const part[] = {"half the batch (and two", "a quarter of the batch (and four",
-                                     "an eighth of the batch (and eight",
-                                     "a sixteenth of the batch (and 16"};
+  static const char *const part[] = {"half the batch (two backward() a step, each of loss / 2",
+                                     "a quarter of the batch (four backward() a step, each of "
+                                     "loss / 4",
+                                     "an eighth of the batch (eight backward() a step, each of "
+                                     "loss / 8",
+                                     "a sixteenth of the batch (16 backward() a step, each of "
+                                     "loss / 16"};
   char text[320];
   double n = (double)p->grows + (forward(e) ? (double)e->asked : 0);
   double all = (double)p->given + (n - (double)p->given) * p->rest;
@@ -90,7 +94,7 @@ static void advise_batch(dl_explanation *e) {
   for (int i = 3; i >= 0; i--)
     if ((double)e->whole - all * (1 - 1.0 / (2 << i)) <= (double)e->capacity) best = i;
   double keep = 1 - 1.0 / (2 << best);
-  snprintf(text, sizeof text, "%s backward() a step, to the same effect)", part[best]);
+  snprintf(text, sizeof text, "%s, to the same effect)", part[best]);
   advise(e, DL_LESS, (int64_t)(n * keep), (int64_t)(all * keep), text);
 }
 
@@ -122,7 +126,7 @@ static void advise_segments(dl_explanation *e) {
  * backward. */
 static void advise_checkpoint(dl_explanation *e) {
   const dl_holder *h = NULL;
-  dl_where here = {NULL, 0};
+  dl_where here = {NULL, 0, 0};
   char at[80], text[320];
   for (int i = 0; i < e->holders; i++)
     if (!h || e->holder[i].saved > h->saved) h = &e->holder[i];

@@ -27,15 +27,19 @@ static bool transient(uint8_t role) {
   return role == DL_ROLE_OTHER || role == DL_ROLE_SAVED || role == DL_ROLE_BATCH;
 }
 
-/* The holder of a line; the last one stands for all lines that found no place. */
+/* The holder of a line, of what is the model's or of what is not; the last one stands for all lines
+ * that found no place. */
 static dl_holder *holder_of(dl_explanation *e, const dl_devmem *m) {
   for (int i = 0; i < e->holders; i++) {
     dl_holder *h = &e->holder[i];
-    if (h->line == m->where.line && h->source == m->where.source) return h;
+    if (h->line == m->where.line && h->source == m->where.source &&
+        h->input == m->where.input && transient(h->role) == transient(m->st->role))
+      return h;
   }
   if (e->holders == DL_HOLDERS) return &e->holder[DL_HOLDERS - 1];
   dl_holder *h = &e->holder[e->holders++];
-  *h = (dl_holder){.source = m->where.source, .line = m->where.line};
+  *h = (dl_holder){.source = m->where.source, .line = m->where.line,
+                    .input = m->where.input, .role = m->st->role};
   return h;
 }
 
@@ -136,7 +140,12 @@ const char *dl_holder_place(const dl_holder *h, char *buf, size_t cap) {
   }
   if (*s == '@' || *s == '=') s++;
   const char *end = strrchr(s, '/');
-  snprintf(buf, cap, "%.60s:%d", end ? end + 1 : s, h->line);
+  int n = snprintf(buf, cap, "%.60s:%d", end ? end + 1 : s, h->line);
+  dl_where here = {NULL, 0, 0};
+  if (dl_where_fn) dl_where_fn(&here);
+  uint32_t ago = here.input - h->input;
+  if (here.source == h->source && ago > 0 && here.input && n > 0 && (size_t)n < cap)
+    snprintf(buf + n, cap - (size_t)n, ", %u input%s ago", ago, ago == 1 ? "" : "s");
   return buf;
 }
 

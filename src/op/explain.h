@@ -19,6 +19,7 @@ typedef struct dl_holder {
   const char *source;            /* chunk name, NULL where nobody knows */
   const char *op;                /* of the largest of them */
   int line, count;
+  uint32_t input;                /* of the session, as in dl_where */
   uint8_t role;                  /* of the largest */
   int64_t bytes, largest;        /* as the pool counts them */
   int transients;                /* how many are neither of the model nor of the optimizer */

@@ -12,8 +12,9 @@
 #include "mem/gpu.h"
 #include "tensor/tensor.h"
 
-/* Where in the user's code something was made: a chunk's name (interned) and a line, 0 unknown. */
-typedef struct dl_where { const char *source; int line; } dl_where;
+/* Where in the user's code something was made: a chunk's name (interned) and a line, 0 unknown; in
+ * which input of the session, as at the prompt each is line 1. */
+typedef struct dl_where { const char *source; int line; uint32_t input; } dl_where;
 /* Set by the binding; fills *w, allocates nothing. NULL: nobody knows. */
 extern void (*dl_where_fn)(dl_where *w);
 

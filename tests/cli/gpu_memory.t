@@ -34,4 +34,36 @@ like($r->{err}, qr/a key and its value are joined by ':'/, 'with what is meant')
 like($r->{err}, qr{environment as PYTORCH_CUDA_ALLOC_CONF=max_split_size=64}, 'where it stands');
 is(run({}, $DLREPL, '-e', 'print(1)')->{out}, "1\n", 'without a GPU nobody asks');
 
+# ---- at the prompt, where each line is line 1
+$r = repl(<<'LINES');
+dlrepl.simulate{card="t4", memory="64MiB", compute=false}
+model = nn.Linear(1024, 1024):to("cuda")
+x = torch.randn(64, 1024, {device="cuda"})
+opt = optim.SGD(model:parameters(), {lr=0.1})
+opt:step()
+opt:step()
+opt:step()
+y = torch.ones(2^25, {device="cuda"})
+LINES
+my $text = $r->{out} . $r->{err};
+like($text, qr/largest: 4.00 MiB at stdin:1, 6 inputs ago \(parameter, _to_copy, 2 tensors\); /,
+    'what is alive is told by the input that made it');
+like($text, qr/256.00 KiB at stdin:1, 5 inputs ago \(other, randn\)/, 'each with its own');
+unlike($text, qr/let go of what earlier steps left/, 'a batch is not taken for what steps left');
+unlike($text, qr/^nil$/m, 'a step that returns nothing shows nothing');
+
+$r = repl(<<'LINES');
+dlrepl.simulate{card="t4", memory="200MiB", compute=false}
+model = nn.Sequential(nn.Linear(256, 1024), nn.ReLU(), nn.Linear(1024, 256)):to("cuda")
+losses = {}
+for i = 1, 1000 do losses[i] = model(torch.randn(2048, 256, {device="cuda"})):pow(2):mean() end
+#losses > 5
+losses = nil
+torch.cuda.memory_allocated() < 2^25
+LINES
+$text = $r->{out} . $r->{err};
+like($text, qr/why: retention. `losses` \(\d+ tensors, \d+ separate graphs\) keeps/,
+    'a list at the prompt that keeps graphs is named');
+like($text, qr/^true\n.*^true$/ms, 'and once it is nil its memory is free');
+
 done_testing();

@@ -215,7 +215,7 @@ local function close(said, is, name)
     string.format("%s: %.2f GiB said, %.2f measured", name, said / GiB, is / GiB))
 end
 close(e.whole, full, "the whole step")
-tap.like(words["of the batch"].text, "^a quarter of the batch %(and four backward", "how many")
+tap.like(words["of the batch"].text, "^a quarter of the batch %(four backward", "how many")
 close(words["of the batch"].saves, full - step(N // 4, plain), "a quarter of the batch saves")
 close(words.autocast.saves, full - step(N, amp), "autocast saves")
 close(words.checkpoint_sequential.saves, full - step(N, segments), "segments save")

@@ -213,7 +213,7 @@ function GradScaler.step(self, opt, ...)
     self._skipped = 0
   end
   s.stage = STEPPED
-  return result
+  if result ~= nil then return result end
 end
 
 -- ---- adapting ----------------------------------------------------------------------------------

@@ -295,7 +295,7 @@ function Optimizer.step(self, closure)
   local _ <close> = hold_temporaries(self)
   local fresh = keep_state(self, made)
   for _, group in ipairs(self.param_groups) do self:_update(group, fresh) end
-  return loss
+  if loss ~= nil then return loss end -- else nothing, and the prompt shows nothing
 end
 
 -- ---- saving --------------------------------------------------------------------------------
