@@ -27,15 +27,17 @@ static dl_dtype work_dtype(uint8_t d) {
   return d == DL_F64 ? DL_F64 : dl_dtype_is_float((dl_dtype)d) ? DL_F32 : DL_I64;
 }
 
-/* The operand's elements in dtype w: where they are, or a dense copy in *mem. */
+/* The operand's elements in dtype w: where they are, or a dense copy in *mem, which keeps the order
+ * of its rows and columns: a transposed operand is copied as it lies. */
 static dl_status in_dtype(mats *m, dl_dtype w, const void **data, void **mem, size_t *nbytes) {
   *data = m->v->data;
   *mem = NULL;
   if (m->v->dtype == w) return DL_OK;
   *nbytes = (size_t)m->v->numel * dl_dtype_size(w);
   DL_TRY(dl_scratch(*nbytes ? *nbytes : 1, mem));
-  int64_t dense[3];
-  dl_strides_contig(3, m->size, dense);
+  bool turned = m->stride[2] > m->stride[1];
+  int64_t rows = m->size[1], cols = m->size[2];
+  int64_t dense[3] = {rows * cols, turned ? 1 : cols, turned ? rows : 1};
   dl_view from = *m->v, to = from;
   from.ndim = to.ndim = 3, from.size = to.size = m->size;
   from.stride = m->stride, to.stride = dense;

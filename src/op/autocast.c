@@ -19,9 +19,9 @@ static int depth;
 static dl_autocast_state base; /* outside of all regions */
 
 bool dl_autocast_any(void) {
-  for (int d = 0; d < DL_DEVTYPE_COUNT; d++)
-    if (dl_autocast.on[d]) return true;
-  return false;
+  bool any = false;
+  for (int d = 0; d < DL_DEVTYPE_COUNT; d++) any |= dl_autocast.on[d];
+  return any;
 }
 
 int dl_autocast_depth(void) { return depth; }
@@ -157,7 +157,7 @@ static bool cachable(const caster *c, const dl_tensor *t) {
 }
 
 static dl_tensor *cast(caster *c, dl_tensor *t) {
-  if (!eligible(c, t) || (dl_dtype)t->dtype == c->to) return t;
+  if (!t || (dl_dtype)t->dtype == c->to || !eligible(c, t)) return t;
   bool keep = cachable(c, t);
   dl_tensor *kept = keep ? cache_find(t) : NULL;
   if (kept && (kept->requires_grad || !dl_grad_enabled()))
@@ -256,16 +256,28 @@ static dl_status next(dl_opid op, const dl_arg *arg, unsigned flags, dl_ret *ret
                                   : dl_dispatch_plain(op, arg, flags, ret);
 }
 
-/* The device type of an op: of the first tensor that is not on the CPU, else the CPU. */
-static dl_devtype device_of(const dl_schema *s, const dl_arg *arg) {
+/* The operands, looked over once. */
+typedef struct operands {
+  dl_devtype dev;     /* of the first tensor that is not on the CPU, else the CPU */
+  bool lists;
+  uint32_t dtypes;    /* bit d: a tensor has dtype d */
+} operands;
+
+static void see(operands *o, const dl_tensor *t) {
+  o->dtypes |= 1u << t->dtype;
+  if (o->dev == DL_CPU) o->dev = (dl_devtype)t->dev.type;
+}
+
+static operands look_over(const dl_schema *s, const dl_arg *arg) {
+  operands o = {DL_CPU, false, 0};
   for (int i = 0; i < s->nparam; i++) {
-    if (arg[i].tag == DL_A_TENSOR && arg[i].t->dev.type != DL_CPU)
-      return (dl_devtype)arg[i].t->dev.type;
-    for (int j = 0; arg[i].tag == DL_A_TENSORS && j < arg[i].n; j++)
-      if (arg[i].ts[j] && arg[i].ts[j]->dev.type != DL_CPU)
-        return (dl_devtype)arg[i].ts[j]->dev.type;
+    if (arg[i].tag == DL_A_TENSOR) see(&o, arg[i].t);
+    if (arg[i].tag != DL_A_TENSORS) continue;
+    o.lists = true;
+    for (int j = 0; j < arg[i].n; j++)
+      if (arg[i].ts[j]) see(&o, arg[i].ts[j]);
   }
-  return DL_CPU;
+  return o;
 }
 
 /* F.pad is to PyTorch an op a mode; those that repeat the border are on the CPU's float32 list. */
@@ -275,16 +287,6 @@ static dl_cast class_of(dl_opid op, dl_devtype dev, const dl_arg *arg) {
   return dl_autocast_class(op, dev);
 }
 
-/* LOW where every operand has the dtype already: nothing to cast, nothing to own. */
-static bool all_low(dl_devtype dev, const dl_schema *s, const dl_arg *arg) {
-  uint8_t low = dl_autocast.dtype[dev];
-  for (int i = 0; i < s->nparam; i++) {
-    if (arg[i].tag == DL_A_TENSORS) return false;
-    if (arg[i].tag == DL_A_TENSOR && arg[i].t->dtype != low) return false;
-  }
-  return true;
-}
-
 static dl_status run_as_is(dl_opid op, const dl_arg *arg, unsigned flags, dl_ret *ret) {
   dl_mode &= ~(unsigned)DL_MODE_AUTOCAST;
   dl_status st = next(op, arg, flags, ret);
@@ -292,34 +294,44 @@ static dl_status run_as_is(dl_opid op, const dl_arg *arg, unsigned flags, dl_ret
   return st;
 }
 
-static dl_status run_cast(dl_cast class, dl_devtype dev, dl_opid op, const dl_arg *arg,
-                          unsigned flags, dl_ret *ret) {
-  const dl_schema *s = dl_op_schema(op);
+static dl_status run_cast(dl_cast class, const operands *o, const dl_schema *s, dl_opid op,
+                          const dl_arg *arg, unsigned flags, dl_ret *ret) {
   caster c; /* field by field: it is large, and this is on the way of every product */
-  c.dev = dev;
-  c.low = (dl_dtype)dl_autocast.dtype[dev];
-  memcpy(c.arg, arg, (size_t)s->nparam * sizeof *arg);
+  c.dev = o->dev;
+  c.low = c.to = (dl_dtype)dl_autocast.dtype[o->dev];
   dl_ex_begin(&c.ex);
   dl_mode &= ~(unsigned)DL_MODE_AUTOCAST;
-  dl_status st = prepare(&c, class, s);
+  bool plain = class == DL_CAST_LOW && !o->lists;
+  for (int i = 0; i < s->nparam; i++) {
+    c.arg[i] = arg[i];
+    if (plain && arg[i].tag == DL_A_TENSOR && arg[i].t->dtype != c.to && c.ex.st == DL_OK)
+      c.arg[i].t = cast(&c, arg[i].t);
+  }
+  dl_status st = plain ? c.ex.st : prepare(&c, class, s);
   if (st == DL_OK) st = next(op, c.arg, flags, ret);
-  free_lists(&c, s, arg);
+  if (o->lists) free_lists(&c, s, arg);
   dl_ex_end(&c.ex);
   if (dl_autocast_any()) dl_mode |= DL_MODE_AUTOCAST;
   if (st != DL_OK && !dl_err.op) dl_err.op = s->name;
   return st;
 }
 
+/* An op's own in-place form by its name is no concern of autocast: its row is KEEP. */
+static bool never_cast(dl_opid op, unsigned flags) {
+  return !(dl_mode & DL_MODE_AUTOCAST) || (flags & DL_INPLACE) ||
+         (dl_ops[op].cast == DL_CAST_KEEP && !cpu_class[op]);
+}
+
 dl_status dl_dispatch_moded(dl_opid op, const dl_arg *arg, unsigned flags, dl_ret *ret) {
   ret->n = 0;
   ret->more = NULL;
-  flags = dl_dispatch_flags(op, flags);
-  if (!(dl_mode & DL_MODE_AUTOCAST) || (flags & DL_INPLACE)) return next(op, arg, flags, ret);
-  if (dl_ops[op].cast == DL_CAST_KEEP && !cpu_class[op]) return next(op, arg, flags, ret);
-  dl_devtype dev = device_of(dl_op_schema(op), arg);
-  dl_cast class = dl_autocast.on[dev] ? class_of(op, dev, arg) : DL_CAST_KEEP;
+  if (dl_mode & DL_MODE_RECORD) flags = dl_dispatch_flags(op, flags);
+  if (never_cast(op, flags)) return next(op, arg, flags, ret);
+  const dl_schema *s = dl_op_schema(op);
+  operands o = look_over(s, arg);
+  dl_cast class = dl_autocast.on[o.dev] ? class_of(op, o.dev, arg) : DL_CAST_KEEP;
   if (class == DL_CAST_KEEP && !whole[op]) return next(op, arg, flags, ret);
-  if (class == DL_CAST_LOW && all_low(dev, dl_op_schema(op), arg))
-    return run_as_is(op, arg, flags, ret);
-  return run_cast(class, dev, op, arg, flags, ret);
+  if (class == DL_CAST_LOW && !o.lists && o.dtypes == 1u << dl_autocast.dtype[o.dev])
+    return run_as_is(op, arg, flags, ret); /* nothing to cast, nothing to own */
+  return run_cast(class, &o, s, op, arg, flags, ret);
 }
