@@ -44,7 +44,22 @@ TARGETS = {
     "bmm 256x16x16x16": 0.1,
     "conv2d 64x32x14x14 -> 64, forward and backward": None,
     "MLP epoch, batch 64": 0.45,
+    "CNN step, batch 64": 1.0,
+    "gemm 1024, bfloat16": 1.0,
+    "MLP epoch, batch 64, bfloat16": 0.45,
+    "CNN step, batch 64, bfloat16": 1.0,
 }
+
+# name -> seconds that it may take here, whatever PyTorch takes
+LIMITS = {
+    "autocast on an op that it does not cast": 100e-9,
+    "autocast on a product whose cast weight is kept": 100e-9,
+}
+
+# rows whose times are also shown one by the other
+BESIDE = [("gemm 1024, bfloat16", "sgemm 1024"),
+          ("MLP epoch, batch 64, bfloat16", "MLP epoch, batch 64"),
+          ("CNN step, batch 64, bfloat16", "CNN step, batch 64")]
 
 STARTER = """
 import resource, subprocess, sys, time
@@ -158,6 +173,22 @@ def row(name, mine, theirs, show):
           f"{'%.3f' % ratio if ratio else '-':>8} {target if target else '':>7} {word}", flush=True)
 
 
+def limit_row(name, mine, theirs):
+    word = "" if mine is None else ("ok" if mine <= LIMITS[name] else "MISSED")
+    print(f"{name:<50} {unit(mine) if mine else '-':>12} {unit(theirs) if theirs else '-':>12} "
+          f"{unit(LIMITS[name]):>16} {word}", flush=True)
+
+
+def show_beside(times):
+    """bfloat16's time by float32's, on each side."""
+    for name, plain in BESIDE:
+        if name not in times or plain not in times:
+            continue
+        shares = [a / b if a and b else None for a, b in zip(times[name], times[plain])]
+        text = [f"x {share:.2f}" if share else "-" for share in shares]
+        print(f"{name + ' / float32':<50} {text[0]:>12} {text[1]:>12}", flush=True)
+
+
 def head(title):
     print(f"\n{title:<50} {'dlrepl':>12} {'PyTorch':>12} {'ratio':>8} {'target':>7}")
 
@@ -177,14 +208,21 @@ def main():
         row("resident memory after first tensor", mine[1], theirs[1],
             lambda k: f"{k / 1024:.1f} MiB")
         show_prompt()
-    names = wanted or [n for n in TARGETS if not n.startswith(("start", "resident"))]
+    every = [*TARGETS, *LIMITS]
+    names = wanted or [n for n in every if not n.startswith(("start", "resident"))]
     for threads in (1, 2) if (os.cpu_count() or 1) > 1 else (1,):
         head(f"{threads} thread" + "s" * (threads > 1))
+        times = {}
         for name in names:
             mine = seconds([DLREPL, os.path.join(HERE, "bench.lua"), str(threads), name], name)
             program = [python, os.path.join(HERE, "bench.py"), str(threads), name]
             theirs = python and seconds(program, name)
-            row(name, mine, theirs, unit)
+            times[name] = (mine, theirs)
+            if name in LIMITS:
+                limit_row(name, mine, theirs)
+            else:
+                row(name, mine, theirs, unit)
+        show_beside(times)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,8 @@
-/* amp_gemm.c -- bfloat16 products: the same numbers with the CPU's own instructions and without */
+/* amp_gemm.c -- bfloat16 products: the same numbers with the CPU's own instructions and without
+ *
+ * DLREPL_ONEDNN=bf16 sends them the library's way on any CPU; see once/onednn.h. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "cpu/once/onednn.h"
 #include "op/op.h"
@@ -38,7 +41,47 @@ static void both(const char *what, dl_opid op, const dl_arg *arg, int n) {
   dl_tensor_release(lib);
 }
 
+/* `count` matrices of the rows of one */
+static dl_tensor *batch_of(dl_tensor *t, int64_t count) {
+  int64_t size[] = {count, t->size[0] / count, t->size[1]};
+  dl_tensor *v;
+  return dl_run(DL_OP_view, (dl_arg[]){T(t), L(size, 3)}, 2, 0, &v) == DL_OK ? v : NULL;
+}
+
+static void batches(void) {
+  dl_tensor *a = pattern(5 * 60, 70, 5), *b = pattern(5 * 90, 70, 6), *c = pattern(60, 90, 7), *bt;
+  dl_tensor *x = batch_of(a, 5), *y = batch_of(b, 5);
+  is_status(dl_run(DL_OP_transpose, (dl_arg[]){T(y), I(1), I(2)}, 3, 0, &bt), "", "a view");
+  both("five products", DL_OP_bmm, (dl_arg[]){T(x), T(bt)}, 2);
+  both("five products and a sum", DL_OP_baddbmm, (dl_arg[]){T(c), T(x), T(bt)}, 3);
+  dl_tensor *all[] = {a, b, c, x, y, bt};
+  for (int i = 0; i < 6; i++) dl_tensor_release(all[i]);
+}
+
+/* Each allocation refused in turn: an error or the right result. */
+static void refused(dl_tensor *a, dl_tensor *b) {
+  dl_tensor *right, *out = NULL;
+  if (dl_run(DL_OP_mm, (dl_arg[]){T(a), T(b)}, 2, 0, &right) != DL_OK) exit(1);
+  int64_t bytes = dl_mem.live_bytes, n = 0, done = 0;
+  bool good = true, reached = true;
+  for (; good && reached && n < 100; n++) {
+    dl_mem_refuse_at = n + 1;
+    dl_status st = dl_run(DL_OP_mm, (dl_arg[]){T(a), T(b)}, 2, 0, &out);
+    reached = dl_mem_refuse_at == 0;
+    dl_mem_refuse_at = 0;
+    if (st == DL_OK) good = apart(right, out) <= 1, done++;
+    else good = dl_err.kind == DL_E_OOM;
+    dl_tensor_release(out);
+    out = NULL;
+    dl_err_clear();
+    good = good && dl_mem.live_bytes == bytes;
+  }
+  ok(good && done > 0 && n < 100, "%d allocations refused in turn: an error or the same", (int)n);
+  dl_tensor_release(right);
+}
+
 int main(void) {
+  setenv("DLREPL_ONEDNN", "bf16", 0);
   dl_mem_init();
   dl_op_init();
   tap_diag("oneDNN %s; this CPU %s bfloat16", dl_onednn_version(),
@@ -51,6 +94,8 @@ int main(void) {
   both("a product with a transposed factor", DL_OP_mm, (dl_arg[]){T(a), T(bt)}, 2);
   dl_tensor_release(bt);
   dl_tensor_release(w);
+  batches();
+  refused(a, b);
   dl_tensor_release(bias);
   dl_tensor_release(b);
   dl_tensor_release(a);

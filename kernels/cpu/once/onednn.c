@@ -413,7 +413,7 @@ bool dl_dnn_run(dl_dnn_lane *lane, int n) {
   }
   if (nbytes && dl_scratch(nbytes, &mem) != DL_OK) return dl_err_clear(), false;
   lanes l = {lane, mem, lane[0].plan->key[1], false};
-  dl_parallel_whole(n, 1, lanes_run, &l);
+  dl_parallel_each(n, lanes_run, &l);
   if (nbytes) dl_scratch_free(mem, nbytes);
   return !l.failed;
 }

@@ -23,6 +23,9 @@
 enum { CELL = 48 };                       /* rows or columns: a multiple of the library's tiles */
 #define PARALLEL_WORK (128 * 128 * 64)    /* multiply-adds: below, one thread is faster */
 #define PART_WORK 1000000000              /* multiply-adds of one call, about 10 to 40 ms */
+#define SHARE_WORK 40000000               /* the least of one call beyond one a thread: 0.5 ms */
+#define WINDOWS 500                       /* of a convolution, at least, in one call */
+#define SHARES 4                          /* calls a thread, for whoever is free */
 
 /* ---- sgemm --------------------------------------------------------------------------------- */
 /* A product cut into a grid of `down` by `across` cells, one call of the library each. */
@@ -43,6 +46,15 @@ static int64_t parts(int64_t n, int64_t most) {
   return whole < most ? whole : most;
 }
 
+/* How many calls of the library share a work of so many multiply-adds. */
+static int64_t shares(int64_t work) {
+  int64_t threads = work < PARALLEL_WORK ? 1 : dl_threads();
+  if (threads == 1) return 1;
+  int64_t n = work / SHARE_WORK;
+  if (n > threads * SHARES) n = threads * SHARES;
+  return n > threads ? n : threads;
+}
+
 static void cells_run(void *ctx, int64_t lo, int64_t hi) {
   grid *g = ctx;
   int threads = dl_dnn_threads(1);
@@ -58,6 +70,35 @@ static void cells_run(void *ctx, int64_t lo, int64_t hi) {
   dl_dnn_threads(threads);
 }
 
+/* A right factor whose rows are 4 KiB apart (or a half, or twice that) has all of them in one set
+ * of the first cache, and the library's way for up to 378 rows goes down its columns: three times
+ * slower than from a copy with other distances. */
+typedef struct spaced { const float *from; float *to; int64_t cols, from_ld, to_ld; } spaced;
+
+static void space_rows(void *ctx, int64_t lo, int64_t hi) {
+  const spaced *s = ctx;
+  for (int64_t i = lo; i < hi; i++)
+    memcpy(s->to + i * s->to_ld, s->from + i * s->from_ld, (size_t)s->cols * sizeof *s->to);
+}
+
+static bool collides(const grid *g) {
+  return !g->tb && g->ldb % 512 == 0 && g->m / g->down <= 378 && g->m >= 24 && g->k >= 64;
+}
+
+static void run_grid(grid *g) {
+  spaced s = {g->b, NULL, g->n, g->ldb, g->n + 16};
+  size_t nbytes = (size_t)(g->k * s.to_ld) * sizeof(float);
+  void *mem = NULL;
+  if (collides(g) && dl_scratch(nbytes, &mem) != DL_OK) dl_err_clear();
+  if (mem) {
+    s.to = mem;
+    dl_parallel_whole(g->k, 65536 / s.to_ld + 1, space_rows, &s);
+    g->b = s.to, g->ldb = s.to_ld;
+  }
+  dl_parallel_each(g->down * g->across, cells_run, g);
+  if (mem) dl_scratch_free(mem, nbytes);
+}
+
 /* The library on its own would cut k too, and give other bits when it has fewer threads. */
 bool dl_onednn_sgemm(int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t ars,
                      int64_t acs, const float *b, int64_t brs, int64_t bcs, float beta, float *c,
@@ -68,11 +109,11 @@ bool dl_onednn_sgemm(int64_t m, int64_t n, int64_t k, float alpha, const float *
   int64_t lda = ta ? acs : ars, ldb = tb ? bcs : brs;
   if (lda < (ta ? m : k) || ldb < (tb ? k : n) || crs < n) return false;
   grid g = {m, n, k, lda, ldb, crs, 1, 1, a, b, c, alpha, beta, ta, tb, false};
-  int64_t threads = m * n * k < PARALLEL_WORK ? 1 : dl_threads();
+  int64_t calls = shares(m * n * k);
   int64_t *first = m >= n ? &g.down : &g.across, *second = m >= n ? &g.across : &g.down;
-  *first = parts(m >= n ? m : n, threads);
-  *second = parts(m >= n ? n : m, threads / *first);
-  dl_parallel_whole(g.down * g.across, 1, cells_run, &g);
+  *first = parts(m >= n ? m : n, calls);
+  *second = parts(m >= n ? n : m, calls / *first);
+  run_grid(&g);
   return !g.failed;
 }
 
@@ -139,14 +180,14 @@ static bool bmm_run(const bmm *g) {
   if (!dl_dnn_load()) return false;
   for (int d = 0; d < 3; d++)
     if (g->sa[d] < 1 || g->sb[d] < 1) return false;
-  int64_t work = g->batch * g->m * g->n * g->k, threads = work < PARALLEL_WORK ? 1 : dl_threads();
+  int64_t work = g->batch * g->m * g->n * g->k, lanes = shares(work);
   int64_t most = g->batch > 1 ? g->batch : parts(g->m, g->m);
-  if (threads > DL_DNN_LANES) threads = DL_DNN_LANES;
-  int64_t rounds = work / threads / PART_WORK + 1, total = rounds * threads;
+  if (lanes > DL_DNN_LANES) lanes = DL_DNN_LANES;
+  int64_t rounds = work / lanes / PART_WORK + 1, total = rounds * lanes;
   if (total > most) total = most;
-  for (int64_t done = 0; done < total && !dl_cancel; done += threads) {
+  for (int64_t done = 0; done < total && !dl_cancel; done += lanes) {
     dl_dnn_lane lane[DL_DNN_LANES];
-    int n = (int)(total - done < threads ? total - done : threads);
+    int n = (int)(total - done < lanes ? total - done : lanes);
     for (int i = 0; i < n; i++) {
       bmm p = bmm_part(g, done + i, total);
       lane[i] = (dl_dnn_lane){bmm_plan(&p), {(void *)p.a, (void *)p.b, p.c}};
@@ -321,15 +362,21 @@ static bool conv_rounds(conv_job *j) {
   return ok;
 }
 
+/* Each lane lays out the weight anew: worth it for so many windows. */
+static int lanes_of(const dl_conv *s, int64_t work) {
+  int64_t n = shares(work), most = s->n * s->oh * s->ow / WINDOWS;
+  if (n > dl_threads() && n > most) n = most > dl_threads() ? most : dl_threads();
+  return (int)(n < DL_DNN_LANES ? n : DL_DNN_LANES);
+}
+
 bool dl_onednn_conv(dl_conv_kind kind, dl_dtype t, const dl_conv *s, void *src, void *weight,
                     void *dst, float *bias) {
   if (t == DL_BF16 ? !dl_onednn_has_bf16() : !dl_dnn_load()) return false;
   int64_t each = s->oc * s->oh * s->ow * (s->ic / s->groups) * s->kh * s->kw;
-  int threads = dl_threads() < DL_DNN_LANES ? dl_threads() : DL_DNN_LANES;
   conv_job j = {.kind = kind, .t = t, .s = s, .src = src, .weight = weight, .dst = dst,
                 .bias = bias, .lanes = 1, .threads = 1};
-  if (s->n < threads) j.threads = dl_threads(); /* few images: the library cuts each of them */
-  else if (s->n * each >= PARALLEL_WORK) j.lanes = threads;
+  if (s->n < dl_threads()) j.threads = dl_threads(); /* few images: the library cuts each */
+  else j.lanes = lanes_of(s, s->n * each);
   j.parts = (s->n * each / j.lanes / PART_WORK + 1) * j.lanes;
   if (j.parts > s->n) j.parts = s->n;
   if (kind != DL_CONV_BWD_WEIGHTS || j.parts == 1) return conv_rounds(&j);

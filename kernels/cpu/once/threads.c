@@ -23,8 +23,9 @@
 #define FIRST_GRAINS 64      /* grains a thread in the first round, before the pace is known */
 #define ROUND_SECONDS 0.020  /* aim of a round; 50 ms is the promise */
 #define LATE_SECONDS 0.0005  /* a worker this long behind the caller lacks a CPU */
-#define ALONE_SECONDS 0.050  /* without workers after the first late one, and twice that … */
-#define ALONE_MAX 1.0        /* … after each that follows, up to this */
+#define ALONE_TIMES 4        /* so many times what it cost without workers, then twice that … */
+#define ALONE_MIN 0.002      /* … after each late one that follows; seconds, at least … */
+#define ALONE_MAX 0.5        /* … and at most */
 
 static int threads;          /* 0 = not asked yet */
 static int cpus;             /* regions never have more threads */
@@ -96,7 +97,8 @@ static void judge(double start, double mine, double end) {
   bool late = end - mine > LATE_SECONDS && end - mine > mine - start;
   if (mine - start > LATE_SECONDS && was_preempted()) late = true;
   if (late) {
-    alone_for = alone_for > 0 ? 2 * alone_for : ALONE_SECONDS;
+    alone_for = alone_for > 0 ? 2 * alone_for : ALONE_TIMES * (end - mine);
+    if (alone_for < ALONE_MIN) alone_for = ALONE_MIN;
     if (alone_for > ALONE_MAX) alone_for = ALONE_MAX;
     together_since = alone_until = end + alone_for;
   } else if (alone_for > 0 && end - together_since > alone_for) {
@@ -135,6 +137,30 @@ static void one_round(int64_t lo, int64_t hi, int64_t grain, dl_piece_fn fn, voi
 
 void dl_parallel_whole(int64_t n, int64_t grain, dl_piece_fn fn, void *ctx) {
   if (n > 0) one_round(0, n, grain > 0 ? grain : 1, fn, ctx);
+}
+
+void dl_parallel_each(int64_t n, dl_piece_fn fn, void *ctx) {
+  int want = n > 1 ? dl_threads_now() : 1;
+  if (want > n) want = (int)n;
+  if (want <= 1) {
+    if (n > 0) fn(ctx, 0, n);
+    return;
+  }
+  double start = seconds(), mine = start;
+  int64_t next = 0;
+#pragma omp parallel num_threads(want)
+  {
+    bind_worker(omp_get_thread_num());
+    for (;;) {
+      int64_t i;
+#pragma omp atomic capture
+      i = next++;
+      if (i >= n) break;
+      fn(ctx, i, i + 1);
+    }
+    if (omp_get_thread_num() == 0) mine = seconds();
+  }
+  judge(start, mine, seconds());
 }
 
 dl_status dl_parallel(int64_t n, int64_t grain, dl_piece_fn fn, void *ctx) {
