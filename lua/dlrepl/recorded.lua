@@ -123,7 +123,8 @@ local function memory_lines(self, add)
   end
 end
 
-local function loader_line(self)
+-- "3 batches, waited for 1.2 ms"; nil without a loader.
+function Record:loader_text()
   local l = self.loader
   if l.batches == 0 then return nil end
   local text = string.format("%d batches, waited for %s", l.batches, seconds(l.wait))
@@ -131,7 +132,8 @@ local function loader_line(self)
   return text
 end
 
-local function hooks_line(self)
+-- "forward of 0.fc: 3, …"; nil where no hook ran.
+function Record:hooks_text()
   local parts = {}
   for _, h in ipairs(self.hooks) do
     local name = h.name ~= "" and " of " .. h.name or ""
@@ -165,8 +167,8 @@ function Record:text()
       g.nodes_peak, g.nodes_end, g.backward_calls) or nil)
   add("optimizer", o.taken + o.skipped > 0 and string.format("%d steps, %d skipped", o.taken,
       o.skipped) or nil)
-  add("loader", loader_line(self))
-  add("hooks", hooks_line(self))
+  add("loader", self:loader_text())
+  add("hooks", self:hooks_text())
   add("precision", precision_line(self))
   if self.error ~= nil then add("it failed", tostring(self.error)) end
   return table.concat(lines, "\n")

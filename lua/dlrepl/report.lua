@@ -12,6 +12,7 @@
 local core = require "dlrepl.core"
 local class = require "torch.nn.class"
 local graphs = require "dlrepl.graphs"
+local Record = require "dlrepl.recorded"
 
 local size_text = require "dlrepl.bytes"
 local meta = {__name = "report", _rich = "report"}
@@ -165,6 +166,9 @@ local function run_text(self, lines)
     lines[#lines + 1] = string.format("%d values were flushed to zero and %d overflowed in 16 bits",
                                       r.flushed, r.overflowed)
   end
+  local loader, hooks = Record.loader_text(r), Record.hooks_text(r)
+  if loader then lines[#lines + 1] = "loader: " .. loader end
+  if hooks then lines[#lines + 1] = "hooks that ran: " .. hooks end
   if r.error ~= nil then lines[#lines + 1] = "it failed: " .. tostring(r.error) end
   lines[#lines + 1] = ""
 end

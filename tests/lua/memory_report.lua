@@ -111,6 +111,15 @@ do
   tap.raises(function() dlrepl.accumulate(2, torch.ones(2), torch.ones(3)) end,
     "ValueError: accumulate(): the tensors have batches of 2 and 3…", "batches that differ")
 end
+do
+  local m, data = nn.Linear(4, 2), TensorDataset(torch.randn(6, 4))
+  m:register_forward_hook(function() end)
+  local text = tostring(dlrepl.report(function()
+    for x in DataLoader(data, {batch_size = 2}) do m(x) end
+  end, m))
+  tap.like(text, "\nloader: 3 batches, waited for [%d.e-]+ [mu]?s\n", "the wait for a loader is told")
+  tap.like(text, "\nhooks that ran: forward of Linear: 3\n", "and the hooks that ran")
+end
 -- names that nobody should have to read
 local w = torch.ones(2, {requires_grad = true})
 _G["a\nb\0"], _G[("x"):rep(100000)] = {loss = w * 2}, w * 3
