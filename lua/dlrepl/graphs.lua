@@ -87,8 +87,14 @@ local function known()
   return seen
 end
 
--- How a name is written whose list index stands for all of them: history[3].loss is history[].loss
-local function pattern_of(path) return (path:gsub("%[%d+%]", "[]")) end
+-- How a name is written whose list index stands for all of them: history[3].loss is history[].loss,
+-- and whose links do: head.next.next.loss is head.next.loss
+local function pattern_of(path)
+  local n
+  path = path:gsub("%[%d+%]", "[]")
+  repeat path, n = path:gsub("(%.[%w_]+)%1", "%1") until n == 0
+  return path
+end
 
 local function search(roots, wanted)
   local seen, queue, found, looked = known(), {}, {}, 0
@@ -115,6 +121,7 @@ local function search(roots, wanted)
       for k, x in next, v do
         looked = looked + 1
         add(x, step(path, k), path, k)
+        if type(k) ~= "string" and type(k) ~= "number" then add(k, "a key of " .. path) end
       end
     elseif type(v) == "thread" then
       for _, l in ipairs(locals_of(v, 0)) do add(l[1], l[2] .. " (in coroutine " .. path .. ")") end
@@ -259,7 +266,7 @@ end
 -- losses[] is losses, history[].loss is history[...].loss; what is local or remembered is known by
 -- its name alone
 local function plain(pattern)
-  pattern = pattern:gsub(" %b()", ""):gsub("%.$", "")
+  pattern = pattern:gsub(" %b()", ""):gsub("%.$", ""):gsub("^a key of ", "")
   local list = pattern:match("^([^%[%]]*)%[%]$")
   return list or (pattern:gsub("%[%]", "[...]"))
 end

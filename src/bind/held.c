@@ -3,7 +3,7 @@
  * For lua/dlrepl/graphs.lua, which finds who holds the tensors; for error.c, which has it asked
  * when a GPU is out of memory.
  *
- * INVARIANT  Nothing is changed: `seen` bits are back at 0 afterwards. */
+ * INVARIANT  Nothing is changed: `seen` and `fresh` are back at 0 afterwards. */
 #include "bind/bind.h"
 #include "op/explain.h"
 
@@ -22,7 +22,7 @@ typedef struct search {
   int64_t bytes;
   const dl_devmem *newest; /* of what is kept on a GPU: those know the line that made them */
   int dev;                 /* count bytes of this GPU alone, as its pool counts; -1: of all */
-  bool met;                /* came to a node that was visited before, but for leaves */
+  bool met;                /* came to a node of an earlier part, but for leaves */
   bool full;               /* no memory: what was counted is too little */
 } search;
 
@@ -33,7 +33,7 @@ static bool of_leaf(const dl_node *n) {
 }
 
 static void visit(search *s, dl_node *n) {
-  if (n && n->seen && !of_leaf(n)) s->met = true;
+  if (n && n->seen && !n->fresh && !of_leaf(n)) s->met = true;
   if (!n || n->seen || s->full) return;
   if (s->n == s->cap) {
     size_t cap = s->cap ? 2 * s->cap : 256;
@@ -45,7 +45,7 @@ static void visit(search *s, dl_node *n) {
     s->node = bigger;
     s->cap = cap;
   }
-  n->seen = 1;
+  n->seen = n->fresh = 1;
   s->node[s->n++] = n;
 }
 
@@ -68,7 +68,8 @@ static bool kept_grow(search *s) {
 /* A storage that only the graph needs is counted once. */
 static void keep(search *s, const dl_tensor *t) {
   const dl_storage *st = t->st;
-  if (st->role == DL_ROLE_PARAM || st->role == DL_ROLE_GRAD || st->role == DL_ROLE_STATE) return;
+  if (st->role == DL_ROLE_PARAM || st->role == DL_ROLE_STATE) return;
+  if (st->role == DL_ROLE_GRAD && s->dev < 0) return;
   const dl_devmem *m = dl_is_gpu(st->dev) && st->nbytes ? dl_devmem_of(st) : NULL;
   if (s->dev >= 0 && (!m || st->dev.index != s->dev || !dl_devmem_lives(m))) return;
   if (2 * (s->n_kept + 1) > s->cap_kept && !kept_grow(s)) {
@@ -138,7 +139,7 @@ static void push_where(lua_State *L, const search *s, int line_slot) {
 }
 
 static void search_end(search *s) {
-  for (size_t i = 0; i < s->n; i++) s->node[i]->seen = 0;
+  for (size_t i = 0; i < s->n; i++) s->node[i]->seen = s->node[i]->fresh = 0;
   free(s->node);
   free(s->kept);
 }
@@ -190,15 +191,26 @@ static void add_root(roots *r, dl_node *node, const dl_tensor *t, uint64_t age) 
   r->at[r->n++] = (root){node, t, age};
 }
 
-/* A running total: one element, computed from others of one element. */
-static bool joins(const dl_node *n) {
+static int64_t numel_of(const dl_node *n, uint32_t nr, int *ndim) {
   dl_meta m;
   int64_t numel;
-  bool sums = n->kind == DL_NODE_OP && (n->op == DL_OP_add || n->op == DL_OP_sub ||
-                                        n->op == DL_OP_mul || n->op == DL_OP_div);
-  if (!sums) return false;
-  dl_node_out_meta(n, 0, &m);
-  return dl_numel(m.ndim, m.size, &numel) == DL_OK && numel == 1;
+  dl_node_out_meta(n, nr, &m);
+  *ndim = m.ndim;
+  return dl_numel(m.ndim, m.size, &numel) == DL_OK ? numel : INT64_MAX;
+}
+
+/* A running total: one element made of others of one element, or a list of such. */
+static bool joins(const dl_node *n) {
+  int ndim;
+  if (n->kind != DL_NODE_OP) return false;
+  bool list = n->op == DL_OP_cat || n->op == DL_OP_stack;
+  if (numel_of(n, 0, &ndim) != 1 && !(list && ndim <= 1)) return false;
+  for (uint32_t k = 0; k < n->n_edges; k++) {
+    const dl_edge *e = &n->edges[k];
+    if (!e->node || e->node->kind == DL_NODE_ACCUM) continue;
+    if (numel_of(e->node, e->nr, &ndim) != 1 && !(list && ndim <= 1)) return false;
+  }
+  return true;
 }
 
 /* The totals below the nodes visited so far are taken apart: what they sum is a root each. */
@@ -225,8 +237,7 @@ static bool is_root(const dl_tensor *t, int dev) {
   if (!t) return false;
   if (t->grad_fn) return true;
   uint8_t role = t->st->role;
-  bool model = role == DL_ROLE_PARAM || role == DL_ROLE_GRAD || role == DL_ROLE_STATE;
-  return !model && dl_is_gpu(t->dev) && t->dev.index == dev && t->st->nbytes;
+  return role != DL_ROLE_PARAM && role != DL_ROLE_STATE && dl_is_gpu(t->dev) && t->dev.index == dev && t->st->nbytes;
 }
 
 /* _transient(value, device) -> may it keep something of a pass alive there? */
@@ -238,6 +249,7 @@ static int l_transient(lua_State *L) {
 /* What each root adds to those before it; a graph that meets none of theirs is one more. */
 static void weigh(search *s, const roots *r, int *graphs, int *alone, int64_t *newest) {
   int64_t before = 0;
+  for (size_t k = 0; k < s->n; k++) s->node[k]->fresh = 0;
   for (size_t i = 0; i < r->n; i++) {
     const root *x = &r->at[i];
     size_t from = s->n;
@@ -246,6 +258,7 @@ static void weigh(search *s, const roots *r, int *graphs, int *alone, int64_t *n
     if (x->t) keep(s, x->t);
     if (x->node) visit(s, x->node);
     walk(s, from);
+    for (size_t k = from; k < s->n; k++) s->node[k]->fresh = 0;
     bool fresh = x->node ? s->n > from && !s->met : s->bytes > bytes;
     if (!fresh) continue;
     before = bytes;

@@ -53,6 +53,7 @@ struct dl_node {
   uint8_t many : 1;     /* more than one result: ext->outs, and grad is an array */
   uint8_t own_args : 1; /* else the arguments are the schema's defaults */
   uint8_t seen : 1;     /* visited by a search, 0 outside one */
+  uint8_t fresh : 1;    /* by the part of it under way */
   uint8_t skip : 1;     /* walk: no wanted input lies below */
   uint8_t want : 1;     /* walk: a gradient was asked for here */
   uint8_t n_args;

@@ -9,6 +9,7 @@
  *   checkpoint  the activations of an earlier line that has the most, but for the last
  *   mixed       half of what ops have made since then, less the copies in half precision of what
  *               they were given and of the parameters
+ *   detach      half of the activations, where each weight was used many times
  *   segments    of n activations of one pass, all but the segments' inputs and one segment: with
  *               about the root of n segments least is kept
  *
@@ -137,12 +138,21 @@ static void advise_checkpoint(dl_explanation *e) {
   advise(e, DL_LESS, h->saved - h->last_saved, 0, text);
 }
 
+/* Each weight many times in one graph: a state is carried on and on. */
+static void advise_detach(dl_explanation *e) {
+  const dl_pass *p = &e->pass;
+  if (e->reached == 0 || p->layers < 8 * e->reached || p->layers < 32) return;
+  advise(e, DL_LESS, p->saved / 2, 0, "h = h:detach() half-way, where a state h is carried on: "
+         "backward() reaches half as far back");
+}
+
 static void advise_pass(dl_explanation *e) {
   const dl_pass *p = &e->pass;
   if (!e->pass.step && p->grows > 0) advise_batch(e);
   if (forward(e)) advise_checkpoint(e);
   if (forward(e) && p->grows == 0) advise_letting_go(e);
   if (!e->pass.step && p->mixed > 0 && !(dl_mode & DL_MODE_AUTOCAST)) advise_mixed(e);
+  if (forward(e)) advise_detach(e);
   if (!e->pass.step) advise_segments(e);
 }
 
@@ -157,8 +167,9 @@ void dl_advise(dl_explanation *e, const dl_holder *worst) {
     advise(e, DL_FREE, e->holes, e->holes,
            dl_conf.expandable ? "torch.cuda.empty_cache() after large tensors went"
                               : "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+  int64_t grads = e->role[DL_ROLE_GRAD], model = e->role[DL_ROLE_PARAM];
   if (forward(e))
-    advise(e, DL_FREE, e->role[DL_ROLE_GRAD], 0, "opt:zero_grad() before the forward pass: the "
+    advise(e, DL_FREE, grads < model ? grads : model, 0, "opt:zero_grad() before the forward pass: the "
            "last step's gradients still live (set_to_none=false keeps them)");
   if (kept) return;              /* what lives is of many passes: of one pass it tells nothing */
   advise_pass(e);

@@ -150,6 +150,67 @@ end)
 tap.is(e.keeper, "apple", "on mps")
 tap.like(text, "^RuntimeError: MPS backend out of memory", "whose error has another text")
 
+-- Each way to keep passes, and the name that it is told by.
+local Residual = nn.Module:class("Residual")
+function Residual:init() self.fc = nn.Linear(256, 256) end
+function Residual:forward(x) return x + F.relu(self.fc(x)) end
+local ways = {
+  {"best", "the largest so far", function()
+    best = pass()
+    for _ = 1, 1000 do best = torch.maximum(best, pass()) end
+  end},
+  {"all", "a tensor that grows", function()
+    all = torch.zeros(0, {device = "cuda"})
+    for _ = 1, 1000 do all = torch.cat {all, pass():reshape(1)} end
+  end},
+  {"average", "a running average", function()
+    average = 0
+    for _ = 1, 1000 do average = 0.9 * average + 0.1 * pass() end
+  end},
+  {"set", "keys of a table", function()
+    set = {}
+    for _ = 1, 1000 do set[pass()] = true end
+  end},
+  {"head.next.loss", "a chain of tables", function()
+    for _ = 1, 1000 do head = {next = head, loss = pass()} end
+  end},
+  {"residual.seen", "an attribute of a module, whose graphs have diamonds", function()
+    residual = nn.Sequential(Residual(), Residual()):to("cuda")
+    residual.seen = {}
+    for _ = 1, 1000 do table.insert(residual.seen, residual(batch()):mean()) end
+  end},
+  {"gradients", "gradients of many steps", function()
+    gradients = {}
+    for i = 1, 1000 do
+      model:zero_grad()
+      pass():backward()
+      gradients[i] = model[0].weight.grad
+    end
+  end},
+  {"second_order", "gradients with their graphs", function()
+    second_order = {}
+    for i = 1, 1000 do
+      second_order[i] = torch.autograd.grad(pass(), model[0].weight, {create_graph = true})
+    end
+  end},
+  {"saved", "what a hook stores", function()
+    saved = {}
+    model[0]:register_forward_hook(function(_, _, y) saved[#saved + 1] = y end)
+    for _ = 1, 1000 do pass():backward() end
+  end},
+  {"data", "batches", function()
+    data = {}
+    for i = 1, 1000 do data[i] = batch() end
+  end},
+}
+for _, way in ipairs(ways) do
+  card("600MiB")
+  net()
+  e = oom(way[3])
+  tap.is(e.why .. " " .. tostring(e.keeper), "retention " .. way[1], way[2])
+  best, all, average, set, head, residual, gradients, second_order, saved, data = nil
+end
+
 -- ---- what is one pass --------------------------------------------------------------------------
 card("600MiB")
 e = oom(function()
@@ -160,6 +221,9 @@ e = oom(function()
   end
 end)
 tap.is(e.why .. " " .. tostring(e.keeper), "size nil", "states of a recurrent net are one graph")
+local detach
+for _, a in ipairs(e.advice) do detach = detach or a.text:match("^h = h:detach%(%) half%-way") end
+tap.ok(detach, "which a detach() would shorten")
 card("600MiB")
 e = oom(function()
   local trunk = nn.Linear(512, 512):to("cuda")(torch.ones(1024, 512, {device = "cuda"}))
