@@ -237,7 +237,8 @@ static bool is_root(const dl_tensor *t, int dev) {
   if (!t) return false;
   if (t->grad_fn) return true;
   uint8_t role = t->st->role;
-  return role != DL_ROLE_PARAM && role != DL_ROLE_STATE && dl_is_gpu(t->dev) && t->dev.index == dev && t->st->nbytes;
+  return role != DL_ROLE_PARAM && role != DL_ROLE_STATE && dl_is_gpu(t->dev) &&
+         t->dev.index == dev && t->st->nbytes;
 }
 
 /* _transient(value, device) -> may it keep something of a pass alive there? */

@@ -169,8 +169,8 @@ void dl_advise(dl_explanation *e, const dl_holder *worst) {
                               : "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
   int64_t grads = e->role[DL_ROLE_GRAD], model = e->role[DL_ROLE_PARAM];
   if (forward(e))
-    advise(e, DL_FREE, grads < model ? grads : model, 0, "opt:zero_grad() before the forward pass: the "
-           "last step's gradients still live (set_to_none=false keeps them)");
+    advise(e, DL_FREE, grads < model ? grads : model, 0, "opt:zero_grad() before the forward pass: "
+           "the last step's gradients still live (set_to_none=false keeps them)");
   if (kept) return;              /* what lives is of many passes: of one pass it tells nothing */
   advise_pass(e);
   if (e->pass.step || e->role[DL_ROLE_STATE] > e->role[DL_ROLE_PARAM])
