@@ -185,4 +185,23 @@ do
   tap.is(#said, 2, "and not again")
   require("dlrepl.core").warn = warn
 end
+
+-- a model in two places ------------------------------------------------------------------------
+do
+  local there = torch.cuda.is_available()
+  if not there then dlrepl.simulate("t4") end
+  local a, b = nn.Linear(4, 4):to("cuda"), nn.Linear(4, 4)
+  local opt = optim.SGD({{params = a:parameters()}, {params = b:parameters()}}, {lr = 0.1})
+  local s = torch.amp.GradScaler("cuda", {init_scale = 4})
+  s:scale(a(torch.ones(1, 4, {device = "cuda"})):sum())  -- the scale lives on the GPU
+  local loss = b(a(torch.ones(1, 4, {device = "cuda"})):cpu()):sum()
+  tap.is(s:scale(loss):item(), loss:item() * 4, "a loss on the CPU is scaled by what the GPU holds")
+  s:scale(loss):backward()
+  s:unscale_(opt)
+  tap.close(b.bias.grad, {1, 1, 1, 1}, 0, "gradients on the CPU are unscaled by it")
+  s:step(opt)
+  s:update()
+  tap.is(s:get_scale(), 4.0, "and none of them is taken for infinite")
+  if not there then dlrepl.simulate(false, {force = true}) end
+end
 tap.done()

@@ -59,6 +59,11 @@ local function new(...)
     _init_growth_tracker = 0, _states = setmetatable({}, {__mode = "k"}), _skipped = 0}, meta)
 end
 
+-- t on a device. The host does not wait for a GPU to take it; what comes back it must wait for.
+local function there(t, device)
+  return t:to({device = device, non_blocking = device.type ~= "cpu"})
+end
+
 -- ---- scaling -----------------------------------------------------------------------------------
 
 local function make_scale(self, device)
@@ -73,7 +78,7 @@ function GradScaler.scale(self, outputs)
   if core.is_tensor(outputs) then
     if not self._scale then make_scale(self, outputs.device) end
     live[self] = true
-    return outputs * self._scale:to({device = outputs.device, non_blocking = true})
+    return outputs * there(self._scale, outputs.device)
   end
   if type(outputs) ~= "table" then
     raise("ValueError", "outputs must be a Tensor or an iterable of Tensors", {kind = "argument"})
@@ -152,7 +157,7 @@ local function unscale(self, opt)
   for _, key in ipairs(order) do
     local device = by_device[key][1].device
     local flag = torch.zeros({}, {dtype = torch.float32, device = device})
-    unscale_op(flag, by_device[key], inverse:to({device = device, non_blocking = true}))
+    unscale_op(flag, by_device[key], there(inverse, device))
     found[#found + 1] = flag
   end
   return found
@@ -255,7 +260,7 @@ function GradScaler.update(self, new_scale)
     local found
     for _, s in pairs(self._states) do
       for _, f in ipairs(s.found) do
-        local here = f:to({device = self._scale.device, non_blocking = true})
+        local here = there(f, self._scale.device)
         found = found and found + here or here
       end
     end
