@@ -43,7 +43,7 @@ sub read_logs {
     for my $path (glob "$dir/*.log") {
         open my $in, '<', $path or die "$path: $!";
         local $/;
-        push @kernels, resources($path =~ m{([^/]+)\.log$}, scalar <$in>);
+        push @kernels, resources($path =~ m{([^/]+)\.\w+\.log$}, scalar <$in>);
     }
     return @kernels;
 }
@@ -51,7 +51,7 @@ sub read_logs {
 sub most {
     my ($what, @kernels) = @_;
     my ($k) = sort { $b->{$what} <=> $a->{$what} } @kernels;
-    return "$k->{$what} ($k->{name})";
+    return "$k->{$what} ($k->{file})";
 }
 
 # resources.txt: what was built, each architecture in a line, then every kernel.
