@@ -146,16 +146,20 @@ CUDA_ALL  := 75 80 86 89 90 100 120
 NVCC_KNOWS = $(eval NVCC_KNOWS := $(if $(NVCC),$(shell $(NVCC) --list-gpu-code 2>/dev/null | \
                sed -n 's/^sm_//p' | sort -n)))$(NVCC_KNOWS)
 ARCHS     ?= $(filter $(CUDA_ALL),$(NVCC_KNOWS))
-# nvcc has two translators to PTX, before 100 and from there on. The oldest PTX of each gives every
-# later card the very code that one of its own would (compile.t compares), and costs once.
+# nvcc translates to PTX in three ways: without bfloat16's instructions before 80, and with another
+# translator from 100 on. The oldest PTX of each gives every card the very code that its own would
+# (compile.t compares), and costs once.
+CUDA_OF    = $(filter $(1),$(filter $(ARCHS),$(NVCC_KNOWS)))
+CUDA_7     = $(call CUDA_OF,7%)
+CUDA_8     = $(call CUDA_OF,8% 9%)
+CUDA_1     = $(call CUDA_OF,1%)
 comma     := ,
-FROM_PTX   = -gencode 'arch=compute_$(firstword $(1)),code=[$(subst $() $(),$(comma),$(strip \
-               $(1:%=sm_%) $(2)))]'
-CUDA_OLD   = $(filter-out 1%,$(filter $(ARCHS),$(NVCC_KNOWS)))
-CUDA_NEW   = $(filter 1%,$(filter $(ARCHS),$(NVCC_KNOWS)))
-CUDA_PTX   = compute_$(firstword $(or $(CUDA_NEW),$(CUDA_OLD)))
-GENCODE    = $(if $(CUDA_OLD),$(call FROM_PTX,$(CUDA_OLD),$(if $(CUDA_NEW),,$(CUDA_PTX)))) \
-             $(if $(CUDA_NEW),$(call FROM_PTX,$(CUDA_NEW),$(CUDA_PTX)))
+join_with  = $(subst $() $(),$(comma),$(strip $(1)))
+# $(1) are the architectures of a group, $(2) those after it: where there are none, PTX goes along
+FROM_PTX   = $(if $(1),-gencode 'arch=compute_$(firstword $(1))$(comma)code=[$(call \
+               join_with,$(1:%=sm_%) $(if $(strip $(2)),,compute_$(firstword $(1))))]')
+GENCODE    = $(call FROM_PTX,$(CUDA_7),$(CUDA_8) $(CUDA_1)) $(call FROM_PTX,$(CUDA_8),$(CUDA_1)) \
+             $(call FROM_PTX,$(CUDA_1))
 NVCC_HOST := -O2
 NVCC_OPT   = -std=c++17 $(NVCC_HOST) --fmad=false --Werror all-warnings -Isrc -Ikernels \
              -Ikernels/cuda -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wno-unused-function \

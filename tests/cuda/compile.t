@@ -109,7 +109,7 @@ sub check_plugin {
 sub check_ptx {
     my $options = '-std=c++17 --fmad=false -Isrc -Ikernels -Ikernels/cuda';
     my %known = map { $_ => 1 } `$nvcc --list-gpu-arch` =~ /^compute_(\d+)$/mg;
-    for my $pair ([75, 90], [100, 120]) {
+    for my $pair ([80, 90], [100, 120]) {
         next if grep { !$known{$_} } @$pair;
         for my $file (qw(shape softmax random)) {
             my ($a, $b) = map {
