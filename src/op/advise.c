@@ -103,9 +103,11 @@ static void advise_mixed(dl_explanation *e) {
   const dl_pass *p = &e->pass;
   double now = (double)p->mixed + (forward(e) ? (double)e->asked / 2 : 0);
   double copies = (double)e->role[DL_ROLE_PARAM] / 2, given = (double)p->given / 2;
+  char text[320];
+  snprintf(text, sizeof text, "torch.autocast(\"%s\", function() return model(x) end): activations "
+           "in half precision", dl_gpu_type == DL_MPS ? "mps" : "cuda");
   advise(e, DL_LESS, (int64_t)(now - copies),
-         (int64_t)((now + given) * p->rest - given - copies),
-         "torch.autocast(\"cuda\"): activations in half precision");
+         (int64_t)((now + given) * p->rest - given - copies), text);
 }
 
 /* Fewest bytes: segments of the root of what there is, their inputs and one segment kept. */
@@ -118,8 +120,8 @@ static void advise_segments(dl_explanation *e) {
   if (n < 6) return;
   double each = seen ? (double)p->saved / seen : 0;
   int now = seen > kept ? seen - kept : 0;
-  snprintf(text, sizeof text, "torch.utils.checkpoint.checkpoint_sequential(model, %d, x): "
-           "activations of one segment at a time, computed twice", k);
+  snprintf(text, sizeof text, "torch.utils.checkpoint.checkpoint_sequential(model, %d, x, "
+           "{use_reentrant=false}): activations of one segment at a time, computed twice", k);
   advise(e, DL_OTHER_WAY, (int64_t)(each * (now ? now : 1)), (int64_t)(each * (n - kept)), text);
 }
 
@@ -133,8 +135,8 @@ static void advise_checkpoint(dl_explanation *e) {
     if (!h || e->holder[i].saved > h->saved) h = &e->holder[i];
   if (dl_where_fn) dl_where_fn(&here);
   if (!h || !h->source || (here.source == h->source && here.line == h->line)) return;
-  snprintf(text, sizeof text, "torch.utils.checkpoint.checkpoint(f, x) at %s: activations are "
-           "computed again", dl_holder_place(h, at, sizeof at));
+  snprintf(text, sizeof text, "torch.utils.checkpoint.checkpoint(f, x, {use_reentrant=false}) "
+           "at %s: activations are computed again", dl_holder_place(h, at, sizeof at));
   advise(e, DL_LESS, h->saved - h->last_saved, 0, text);
 }
 
@@ -166,7 +168,9 @@ void dl_advise(dl_explanation *e, const dl_holder *worst) {
   if (e->verdict == DL_OOM_FRAGMENTATION)
     advise(e, DL_FREE, e->holes, e->holes,
            dl_conf.expandable ? "torch.cuda.empty_cache() after large tensors went"
-                              : "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+                              : "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or here "
+                                "torch.cuda.memory._set_allocator_settings("
+                                "\"expandable_segments:True\")");
   int64_t grads = e->role[DL_ROLE_GRAD], model = e->role[DL_ROLE_PARAM];
   if (forward(e))
     advise(e, DL_FREE, grads < model ? grads : model, 0, "opt:zero_grad() before the forward pass: "

@@ -117,7 +117,8 @@ do
   local text = tostring(dlrepl.report(function()
     for x in DataLoader(data, {batch_size = 2}) do m(x) end
   end, m))
-  tap.like(text, "\nloader: 3 batches, waited for [%d.e-]+ [mu]?s\n", "the wait for a loader is told")
+  tap.like(text, "\nloader: 3 batches, waited for [%d.e-]+ [mu]?s\n",
+    "the wait for a loader is told")
   tap.like(text, "\nhooks that ran: forward of Linear: 3\n", "and the hooks that ran")
 end
 -- names that nobody should have to read
