@@ -267,6 +267,12 @@ static int l_last_oom(lua_State *L) {
   return 1;
 }
 
+/* _evaluating(on): a model was put into evaluation, or into training */
+static int l_evaluating(lua_State *L) {
+  dl_phase_eval = lua_toboolean(L, 1);
+  return 0;
+}
+
 static int l_clear_workspaces(lua_State *L) {
   (void)L;
   dl_workspace_clear();
@@ -297,6 +303,8 @@ void dl_cudamem_open(lua_State *L, int cuda, int dlrepl) {
   dl_snapshot_open(L, cuda);
   lua_pushcfunction(L, l_exact_memory);
   lua_setfield(L, dlrepl, "exact_memory");
+  lua_pushcfunction(L, l_evaluating);
+  lua_setfield(L, dlrepl, "_evaluating");
   lua_getfield(L, dlrepl, "debug");
   lua_pushcfunction(L, l_refuse_device);
   lua_setfield(L, -2, "refuse_device");

@@ -81,22 +81,22 @@ static void advise_letting_go(dl_explanation *e) {
 /* The first halving of the batch with which a whole step fits; one half where none does. */
 static void advise_batch(dl_explanation *e) {
   const dl_pass *p = &e->pass;
-  static const char *const part[] = {"half the batch (two backward() a step, each of loss / 2",
-                                     "a quarter of the batch (four backward() a step, each of "
-                                     "loss / 4",
-                                     "an eighth of the batch (eight backward() a step, each of "
-                                     "loss / 8",
-                                     "a sixteenth of the batch (16 backward() a step, each of "
-                                     "loss / 16"};
+  static const struct { const char *part, *times; } cut[] = {
+      {"half", "two"}, {"a quarter of", "four"}, {"an eighth of", "eight"}, {"a sixteenth of", "16"}};
   char text[320];
-  double n = (double)p->grows + (forward(e) ? (double)e->asked : 0);
-  double all = (double)p->given + (n - (double)p->given) * p->rest;
+  double now = (double)p->grows + (forward(e) ? (double)e->asked : 0);
+  double all = (double)p->given + (now - (double)p->given) * p->rest;
   int best = 0;
   for (int i = 3; i >= 0; i--)
     if ((double)e->whole - all * (1 - 1.0 / (2 << i)) <= (double)e->capacity) best = i;
-  double keep = 1 - 1.0 / (2 << best);
-  snprintf(text, sizeof text, "%s, to the same effect)", part[best]);
-  advise(e, DL_LESS, (int64_t)(n * keep), (int64_t)(all * keep), text);
+  double saved = 1 - 1.0 / (2 << best);
+  int n = snprintf(text, sizeof text, "%s the batch", cut[best].part);
+  if (!dl_grad_enabled() && forward(e))
+    snprintf(text + n, sizeof text - (size_t)n, " at a time");
+  else
+    snprintf(text + n, sizeof text - (size_t)n, " (%s backward() a step, each of loss / %d, to the "
+             "same effect)", cut[best].times, 2 << best);
+  advise(e, DL_LESS, (int64_t)(now * saved), (int64_t)(all * saved), text);
 }
 
 static void advise_mixed(dl_explanation *e) {
@@ -148,9 +148,19 @@ static void advise_detach(dl_explanation *e) {
          "backward() reaches half as far back");
 }
 
+/* A model in evaluation, and yet its activations are kept for backward: the last would do. */
+static void advise_no_grad(dl_explanation *e) {
+  const dl_pass *p = &e->pass;
+  if (!dl_phase_eval || !dl_grad_enabled() || p->layers < 2) return;
+  int64_t left = p->largest;
+  advise(e, DL_FREE, p->saved - left, (int64_t)((double)p->saved * p->rest) - left,
+         "torch.no_grad(function() return model(x) end): evaluation keeps nothing for backward()");
+}
+
 static void advise_pass(dl_explanation *e) {
   const dl_pass *p = &e->pass;
   if (!e->pass.step && p->grows > 0) advise_batch(e);
+  if (forward(e)) advise_no_grad(e);
   if (forward(e)) advise_checkpoint(e);
   if (forward(e) && p->grows == 0) advise_letting_go(e);
   if (!e->pass.step && p->mixed > 0 && !(dl_mode & DL_MODE_AUTOCAST)) advise_mixed(e);
@@ -180,7 +190,11 @@ void dl_advise(dl_explanation *e, const dl_holder *worst) {
   if (e->pass.step || e->role[DL_ROLE_STATE] > e->role[DL_ROLE_PARAM])
     advise(e, DL_OTHER_WAY, e->role[DL_ROLE_STATE] + (e->pass.step ? e->asked : 0), 0,
            "optim.SGD: it keeps no state, Adam two values a parameter");
-  if (forward(e) && p->grows == 0)
-    advise(e, DL_OTHER_WAY, e->role[DL_ROLE_PARAM] / 2, 0,
-           "a model in half precision: model:to(torch.bfloat16)");
+  if (e->pass.step) return;
+  int64_t half = (model + grads + (p->backward ? e->asked : 0)) / 2;
+  if (p->grows == 0 || model > p->grows)
+    advise(e, DL_OTHER_WAY, half, 0, "a model in half precision: model:to(torch.bfloat16)");
+  if (p->backward && model > p->grows)
+    advise(e, DL_OTHER_WAY, e->asked, 0, "layers that need no training: p:requires_grad_(false) "
+           "leaves their gradients out");
 }

@@ -14,6 +14,7 @@
 #include "tensor/devmem.h"
 
 int dl_phase_backward, dl_phase_step;
+bool dl_phase_eval;
 
 static const char *const plural[DL_ROLE_COUNT] = {
     "other", "parameters", "gradients", "optimizer state", "saved activations", "batch"};
@@ -43,16 +44,17 @@ static dl_holder *holder_of(dl_explanation *e, const dl_devmem *m) {
   return h;
 }
 
-/* Made by a factory, a copy or the user: no op computed it. */
-bool dl_devmem_given(const dl_devmem *m) {
+/* A factory, a copy or the user: nothing is computed. */
+static bool gives(const char *op) {
   static const char *const copies[] = {"_to_copy", "copy_", "clone"};
-  if (!m->op || m->st->role == DL_ROLE_BATCH) return true;
+  if (!op) return true;
   for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
-    if (!strcmp(m->op, copies[i])) return true;
+    if (!strcmp(op, copies[i])) return true;
   for (int i = 0; i < DL_OP_COUNT; i++)
-    if (dl_ops[i].kind == DL_FACTORY && !strcmp(dl_op_schema((dl_opid)i)->name, m->op)) return true;
+    if (dl_ops[i].kind == DL_FACTORY && !strcmp(dl_op_schema((dl_opid)i)->name, op)) return true;
   return false;
 }
+static bool given(const dl_devmem *m) { return m->st->role == DL_ROLE_BATCH || gives(m->op); }
 
 static void add_to_holder(dl_explanation *e, const dl_devmem *m) {
   dl_holder *h = holder_of(e, m);
@@ -68,7 +70,7 @@ static void add_to_holder(dl_explanation *e, const dl_devmem *m) {
   if (h->transients++ == 0) h->first_step = m->step;
   h->last_step = m->step;        /* the list is in order of birth */
   if (m->step + 1 < dl_devmem_steps) h->old += n;
-  if (m->st->role != DL_ROLE_SAVED || m->step != dl_devmem_steps || dl_devmem_given(m)) return;
+  if (m->st->role != DL_ROLE_SAVED || m->step != dl_devmem_steps || given(m)) return;
   h->saved += n;
   h->last_saved = n;
 }
@@ -82,21 +84,30 @@ static void largest_first(dl_explanation *e) {
   }
 }
 
+static void add_to_pass(dl_pass *p, const dl_devmem *m) {
+  int64_t n = taken(m);
+  bool is_given = given(m);
+  p->grows += n;
+  p->mixed += is_given ? -n / 2 : n / 2;
+  if (is_given) p->given += n;
+  if (m->st->role != DL_ROLE_SAVED || is_given) return;
+  p->saved += n;
+  p->layers++;
+  if (n > p->largest) p->largest = n;
+}
+
+/* It begins at the step's first saved activation or batch; where there is none, and something is
+ * computed nevertheless, with what the step has made. */
 static dl_pass look_at_pass(int dev) {
   dl_pass p = {.rest = 1, .backward = dl_phase_backward > 0, .step = dl_phase_step > 0};
-  bool begun = false;
-  for (const dl_devmem *m = dl_devmem_first; m; m = m->next) {
-    if (!lives_on(m, dev) || m->step != dl_devmem_steps || !transient(m->st->role)) continue;
-    begun = begun || m->st->role != DL_ROLE_OTHER;
-    if (!begun) continue;
-    bool given = dl_devmem_given(m);
-    p.grows += taken(m);
-    p.mixed += given ? -taken(m) / 2 : taken(m) / 2;
-    if (given) p.given += taken(m);
-    if (m->st->role != DL_ROLE_SAVED || given) continue;
-    p.saved += taken(m);
-    p.layers++;
-    if (taken(m) > p.largest) p.largest = taken(m);
+  for (int all = 0; all < 2 && p.grows == 0; all++) {
+    bool begun = all;
+    if (all && gives(dl_devmem_op)) break;
+    for (const dl_devmem *m = dl_devmem_first; m; m = m->next) {
+      if (!lives_on(m, dev) || m->step != dl_devmem_steps || !transient(m->st->role)) continue;
+      begun = begun || m->st->role != DL_ROLE_OTHER;
+      if (begun) add_to_pass(&p, m);
+    }
   }
   return p;
 }
@@ -163,8 +174,10 @@ static dl_verdict judge(const dl_explanation *e) {
   bool helps = e->retained > 0 && e->retained >= e->asked && e->retained >= lacks;
   if (helps && (full(e) || e->retained >= e->holes)) return DL_OOM_RETENTION;
   if (full(e)) return DL_OOM_SIZE;
-  if (e->holes == 0) return DL_OOM_REFUSED;
   if (e->largest_hole >= e->asked) return DL_OOM_SEGMENT;
+  int64_t unreserved = e->capacity - e->live - e->holes;
+  if (e->holes == 0 && unreserved >= 20 << 20) return DL_OOM_REFUSED;
+  if (e->holes + unreserved < e->asked + e->capacity / 8) return DL_OOM_SIZE;
   return e->whole > e->capacity ? DL_OOM_SIZE : DL_OOM_FRAGMENTATION;
 }
 

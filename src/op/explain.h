@@ -91,9 +91,9 @@ void dl_explain_keeper(const dl_keeper *k, int dev);
 
 /* Where the program is, told by the walk and by the optimizers: advice depends on it. */
 extern int dl_phase_backward, dl_phase_step;
+extern bool dl_phase_eval;     /* a model was put into evaluation last, not into training */
 
 /* ---- between explain.c and advise.c --------------------------------------------------------- */
-bool dl_devmem_given(const dl_devmem *m); /* a factory, a copy or the user made it */
 const char *dl_holder_place(const dl_holder *h, char *buf, size_t cap); /* "train.lua:12" */
 /* Fills e->advice; worst: the line that left most in earlier steps, or NULL. */
 void dl_advise(dl_explanation *e, const dl_holder *worst);

@@ -35,10 +35,11 @@ local function notes(e)
   return type(e.notes) == "table" and table.concat(e.notes, "\n") or tostring(e.notes)
 end
 
--- The bytes that the piece of advice with `words` promises to save; nil where there is none.
+-- The bytes that the piece of advice with `words` promises to save, of what was done and of a whole
+-- step; nil where there is none.
 local function promised(words)
   for _, a in ipairs(dlrepl.debug.last_oom().advice) do
-    if a.text:find(words, 1, true) then return a.saves end
+    if a.text:find(words, 1, true) then return a.saves, a.whole end
   end
 end
 
@@ -62,10 +63,10 @@ do
   local text = notes(e)
   tap.like(text, "simulated: Tesla T4 %[SIMULATED%]", "it says that the card is simulated")
   tap.like(text, "alive on GPU 0: other 40%.00 MiB", "what lives, by what it is for")
-  tap.like(text, "largest: 40%.00 MiB at gpu_oom.lua:54 %(other, zeros%)", "and who made it, where")
+  tap.like(text, "largest: 40%.00 MiB at gpu_oom.lua:55 %(other, zeros%)", "and who made it, where")
   tap.like(text, "why: size%. 40%.00 MiB alive and 80%.00 MiB asked for are 20%.00 MiB ",
            "size: it can not fit")
-  tap.is(promised("set to nil"), 40 * MiB, "what to try: let go of it")
+  tap.is((promised("set to nil")), 40 * MiB, "what to try: let go of it")
   tap.is(cuda.memory_allocated(), 40 * MiB, "nothing is lost")
   tap.ok(pcall(torch.zeros, 10 * MiB, dev), "and the session goes on")
   tap.is(cuda.memory_stats().num_ooms, 1, "one is counted")
@@ -201,6 +202,50 @@ do
   kept(says, plain - mixed, "autocast saves what is said")
 end
 
+-- ---- evaluation ---------------------------------------------------------------------------------
+clean()
+do
+  local layers = {}
+  for i = 1, 16 do layers[2 * i - 1], layers[2 * i] = nn.Linear(1024, 1024, dev), nn.ReLU() end
+  model = nn.Sequential(table.unpack(layers))
+  local function run()
+    x = torch.randn(N, 1024, dev)
+    return model(x)
+  end
+  model:eval()
+  local with = peak(run)
+  local without = peak(function() return torch.no_grad(run) end)
+  x = nil
+  cuda.empty_cache()
+  cap(with - 8 * MiB)
+  oom(run)
+  kept(select(2, promised("torch.no_grad")), with - without,
+       "in evaluation no_grad saves what is said")
+  model:train()
+  oom(run)
+  tap.is((promised("torch.no_grad")), nil, "in training nothing is said of it")
+end
+
+-- ---- the beginning of a pass, and where nothing else lives --------------------------------------
+clean()
+do
+  model = nn.Linear(4096, 4096, dev)
+  x = torch.randn(4096, 4096, dev)
+  cap(cuda.memory_allocated() + 20 * MiB)
+  oom(function() return model(x) end)
+  tap.is((promised("set to nil")), nil, "the input of a layer is not what could be let go of")
+  tap.is((promised("half the batch")), 64 * MiB, "half of it, and of the result")
+  oom(function() return torch.no_grad(function() return model(x) end) end)
+  tap.is((promised("half the batch at a time")), 64 * MiB, "without a graph no loss is shared")
+  clean()
+  model = nn.Linear(4096, 4096, dev)
+  x = torch.randn(4, 4096, dev)
+  cap(cuda.memory_allocated() + 30 * MiB)
+  oom(function() model(x):sum():backward() end)
+  tap.ok(promised("model in half precision") > 64 * MiB - 1, "a model's gradients: half precision")
+  tap.is((promised("requires_grad_(false)")), 64 * MiB, "or fewer of them")
+end
+
 -- ---- activations that are computed again --------------------------------------------------------
 do
   local checkpoint = torch.utils.checkpoint
@@ -223,7 +268,7 @@ do
     cuda.empty_cache()
     cap(plain - 8 * MiB)
     oom(fn, N)
-    kept(promised(words), plain - again, name)
+    kept((promised(words)), plain - again, name)
   end
   clean()
   model = nn.ModuleList {layers(6), layers(2)}

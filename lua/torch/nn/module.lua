@@ -13,6 +13,7 @@ local odict = require "dlrepl.odict"
 local repr = require "dlrepl.pyrepr"
 
 local torch, None, raise = core.torch, core.None, core.raise
+local evaluating = dlrepl._evaluating -- advice on memory depends on it
 local Module, is_module, adopt = class.Module, class.is_module, class.adopt
 
 -- ---- registration -------------------------------------------------------------------------------
@@ -201,6 +202,7 @@ function Module.train(self, ...)
     raise("ValueError", "training mode is expected to be boolean")
   end
   local _ <close> = class.enter()
+  evaluating(not mode)
   self.training = mode
   for child in self:children() do child:train(mode) end
   return self
