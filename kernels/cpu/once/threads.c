@@ -7,7 +7,9 @@
  *
  * A region ends when its last worker does, and a worker whose CPU another program uses comes up to
  * a time slice (4 ms) late, whatever the work; the caller too loses its CPU, to spinning workers if
- * to nobody else. So a region that waited sends the next ones to the caller alone for a while.
+ * to nobody else. So a region that waited sends the next ones to the caller alone for a while, in
+ * proportion to what it cost. Large pieces are handed to whoever is free: there a late thread costs
+ * one of them.
  *
  * INVARIANT  Pieces of [0, n) begin at multiples of `grain` and are cut the same way for any
  *            number of threads up to that.
@@ -23,6 +25,7 @@
 #define FIRST_GRAINS 64      /* grains a thread in the first round, before the pace is known */
 #define ROUND_SECONDS 0.020  /* aim of a round; 50 ms is the promise */
 #define LATE_SECONDS 0.0005  /* a worker this long behind the caller lacks a CPU */
+#define SLICES 0.008         /* a longer region outweighs a time slice that its caller lost */
 #define ALONE_TIMES 4        /* so many times what it cost without workers, then twice that … */
 #define ALONE_MIN 0.002      /* … after each late one that follows; seconds, at least … */
 #define ALONE_MAX 0.5        /* … and at most */
@@ -92,10 +95,12 @@ static bool was_preempted(void) {
   return yes;
 }
 
-/* A region began at `start`; the caller's part took until `mine`, the last worker's until `end`. */
-static void judge(double start, double mine, double end) {
+/* A region began at `start`; the caller's part took until `mine`, the last worker's until `end`.
+ * shared: whoever was free took the next piece. */
+static void judge(double start, double mine, double end, bool shared) {
   bool late = end - mine > LATE_SECONDS && end - mine > mine - start;
-  if (mine - start > LATE_SECONDS && was_preempted()) late = true;
+  bool lost_cpu = mine - start > LATE_SECONDS && was_preempted();
+  if (lost_cpu && !shared && mine - start < SLICES) late = true;
   if (late) {
     alone_for = alone_for > 0 ? 2 * alone_for : ALONE_TIMES * (end - mine);
     if (alone_for < ALONE_MIN) alone_for = ALONE_MIN;
@@ -132,7 +137,7 @@ static void one_round(int64_t lo, int64_t hi, int64_t grain, dl_piece_fn fn, voi
     if (a < b) fn(ctx, a, b);
     if (k == 0) mine = seconds();
   }
-  judge(start, mine, seconds());
+  judge(start, mine, seconds(), false);
 }
 
 void dl_parallel_whole(int64_t n, int64_t grain, dl_piece_fn fn, void *ctx) {
@@ -160,7 +165,7 @@ void dl_parallel_each(int64_t n, dl_piece_fn fn, void *ctx) {
     }
     if (omp_get_thread_num() == 0) mine = seconds();
   }
-  judge(start, mine, seconds());
+  judge(start, mine, seconds(), true);
 }
 
 dl_status dl_parallel(int64_t n, int64_t grain, dl_piece_fn fn, void *ctx) {
