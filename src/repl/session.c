@@ -49,14 +49,20 @@ static int on_error(lua_State *l) {
 static const char *failed_text;
 static size_t failed_len;
 
-/* "/usr/share/dlrepl/…/linear.lua:34: stack overflow": the place says nothing to the user. */
-static bool overflow_in_ours(const char *text) {
+/* "/usr/share/dlrepl/…/linear.lua:34: stack overflow": Lua's message from a file of ours says
+ * nothing to the user. What he did, for two that he can bring about; else NULL. */
+static const char *meant(const char *text) {
   char source[500] = "@";
   const char *end = strchr(text, ':');
-  if (!end || !strstr(end, "stack overflow") || end - text > 490) return false;
+  if (!end || end - text > 490) return NULL;
   memcpy(source + 1, text, (size_t)(end - text));
   source[1 + (end - text)] = 0;
-  return dl_tree_owns(source);
+  if (!dl_tree_owns(source)) return NULL;
+  if (strstr(end, "stack overflow")) return "RecursionError: maximum recursion depth exceeded";
+  if (strstr(end, "a nil value (local 'self')"))
+    return "TypeError: a method was called without its object\n"
+           "  a method is called with a colon: net:forward(x), or net(x)";
+  return NULL;
 }
 
 static int describe(lua_State *l) {
@@ -70,8 +76,9 @@ static int describe(lua_State *l) {
   luaL_tolstring(l, 1, NULL);
   if (lua_type(l, 1) != LUA_TSTRING) return 1;
   char hint[400];
-  if (overflow_in_ours(lua_tostring(l, -1))) {
-    lua_pushliteral(l, "RecursionError: maximum recursion depth exceeded");
+  const char *said = meant(lua_tostring(l, -1));
+  if (said) {
+    lua_pushstring(l, said);
     return 1;
   }
   const char *text = lua_tostring(l, -1), *runtime = dl_hint_runtime(text);
