@@ -128,7 +128,7 @@ $(BUILD)/dl_cuda_fake.so: $(FAKE_O) $(FIBER_O)
 test-cuda:
 	@$(ASAN_MAKE) -j$(JOBS) $(TEST_CUDA:$(BUILD)/%=build-asan/%)
 	$(ASAN_ENV) FULL=$(FULL) $(PROVE) --exec '' $(TEST_CUDA:$(BUILD)/%=build-asan/%)
-	@$(ASAN_MAKE) -j$(JOBS) program build-asan/dl_cuda_fake.so
+	@$(ASAN_MAKE) -j$(JOBS) program build-asan/dl_cuda_fake.so build-asan/tests/c/ops_gpu
 	$(ASAN_ENV) FULL=$(FULL) DLREPL=$(CURDIR)/build-asan/dlrepl $(PROVE) -j$(JOBS) tests/cuda/plugin.t tests/cuda/driver
 	FULL=$(FULL) NVCC='$(if $(filter 0,$(CUDA)),,$(NVCC))' $(PROVE) tests/cuda/compile.t
 

@@ -1247,6 +1247,12 @@ function dlrepl.cards(name, keywords) end
 ---@param keywords? {device?: torch.device|string|nil}
 function dlrepl.gpu(device, keywords) end
 
+---what a GPU does in a second: copies, products by dtype and launches, beside CUDA's own libraries and the data sheet; size: the side of the matrices
+---@param device? torch.device|string|nil
+---@param size? integer|nil
+---@param keywords? {device?: torch.device|string|nil, size?: integer|nil}
+function dlrepl.measure(device, size, keywords) end
+
 ---a lost GPU starts afresh; its tensors are gone, those on the CPU are not
 ---@param device? torch.device|string|nil
 ---@param keywords? {device?: torch.device|string|nil}

@@ -64,7 +64,8 @@ static double call_bytes(const dl_kcall *k) {
   double passes = optimizer_passes(k);
   if (passes > 0) return passes * view_bytes(&k->out[0]);
   for (int i = 0; i < k->nout; i++) out += view_bytes(&k->out[i]);
-  for (int i = 0; i < k->nin; i++) {
+  int first = k->op == DL_OP_copy_; /* what is written over is not read */
+  for (int i = first; i < k->nin; i++) {
     double b = view_bytes(&k->in[i]);
     in += picks ? less(b, out) : b; /* a row of a table is read, not the table */
   }

@@ -429,6 +429,31 @@ static int l_record_stream(lua_State *L) {
   return 0;
 }
 
+/* cuda._plain(out, a [, b]): what CUDA's own libraries do for out:copy_(a), or for out = a @ b of
+ * square matrices, queued without our kernels; false where there is no such library. */
+static int l_plain(lua_State *L) {
+  dl_tensor *t[3] = {NULL, NULL, NULL};
+  for (int i = 0; i < 3; i++) {
+    if (i == 2 && lua_isnoneornil(L, 3)) break;
+    t[i] = dl_check_tensor(L, i + 1, "_plain", "tensor");
+    bool same = t[i]->contig && t[i]->numel == t[0]->numel && t[i]->dtype == t[0]->dtype &&
+                dl_is_gpu(t[i]->dev) && dl_device_same(t[i]->dev, t[0]->dev);
+    bool square = !t[2] || (t[0]->ndim == 2 && t[0]->size[0] == t[0]->size[1]);
+    if (!same || !square)
+      return dl_throw(L, DL_ValueError, DL_E_ARGUMENT, "_plain(): two or three alike on a GPU");
+    must(L, dl_devmem_check(t[i]));
+  }
+  int dev = t[0]->dev.index;
+  must(L, dl_gpu_well(dev));
+  int64_t n = t[2] ? t[0]->size[0] : t[0]->numel * (int64_t)dl_dtype_size(t[0]->dtype);
+  int code = !dl_gpu->plain ? DL_CU_UNSUPPORTED
+                            : dl_gpu->plain(dev, dl_gpu_stream(dev), t[0]->data, t[1]->data,
+                                            t[2] ? t[2]->data : NULL, n, t[0]->dtype);
+  if (code != DL_CU_UNSUPPORTED) cuda_must(L, code);
+  lua_pushboolean(L, code == DL_CU_OK);
+  return 1;
+}
+
 /* ---- open ------------------------------------------------------------------------------------ */
 static void open_objects(lua_State *L) {
   static const luaL_Reg stream[] = {
@@ -466,7 +491,7 @@ void dl_cuda_open(lua_State *L, int cuda, int torch, int methods, int dlrepl) {
       {"set_device", l_set_device}, {"synchronize", l_synchronize},
       {"get_device_name", l_get_device_name}, {"get_device_capability", l_get_device_capability},
       {"_properties", l_properties}, {"can_device_access_peer", l_can_access_peer},
-      {"utilization", l_utilization}, {"_tf32", l_tf32},
+      {"utilization", l_utilization}, {"_tf32", l_tf32}, {"_plain", l_plain},
       {"_sync_debug", l_sync_debug}, {"_kind", l_kind}, {"Stream", l_stream}, {"Event", l_event},
       {"current_stream", l_current_stream}, {"default_stream", l_default_stream},
       {"set_stream", l_set_stream}, {NULL, NULL}};

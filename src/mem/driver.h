@@ -105,6 +105,10 @@ typedef struct dl_driver {
   void (*set_tf32)(bool matmul, bool conv);
   /* The failed kernel's own words about error(dev), "" when there are none. NULL: never any. */
   const char *(*why)(int dev);
+  /* Queue what CUDA's own libraries do for the same work, no kernel of ours: a copy of n bytes
+   * (b NULL), or out = a b of square row-major matrices with side n. For comparison only.
+   * DL_CU_UNSUPPORTED: there is no such library. NULL: nobody has one. */
+  int (*plain)(int dev, dl_stream s, void *out, const void *a, const void *b, int64_t n, int dtype);
   /* Processes that use dev and their bytes of it, at most `most`; how many, -1: not known. NULL:
    * nobody but this one, with the pool's bytes and the context's. */
   int (*users)(int dev, dl_gpu_user *out, int most);

@@ -32,7 +32,8 @@ typedef struct options {
   const char *code[MAX_CODES]; /* of -e, in order */
   int n_codes;
   int script;                  /* index in argv of FILE or "-", 0 = none */
-  bool interactive, version, help, doctor;
+  bool interactive, version, help;
+  const char *doctor;          /* what `doctor` runs, NULL where it is not asked for */
   int command;                 /* index in argv of learn, play, export or lint, 0 = none */
 } options;
 
@@ -60,12 +61,21 @@ static bool is_command(const char *word) {
   return false;
 }
 
+/* doctor, doctor --gpu, doctor --gpu sim:t4 */
+static bool is_doctor(int argc, char **argv, options *o) {
+  bool gpu = argc > 2 && !strcmp(argv[2], "--gpu");
+  if (strcmp(argv[1], "doctor") || access(argv[1], F_OK) == 0) return false;
+  if (argc > 4 || (argc > 2 && !gpu)) return false;
+  if (argc == 4) setenv("DLREPL_GPU", argv[3], 1);
+  o->doctor = gpu ? "dlrepl.doctor() print(dlrepl.measure())" : "dlrepl.doctor()";
+  return true;
+}
+
 /* 0, or the exit status of a usage error. */
 static int read_options(int argc, char **argv, options *o) {
   for (int i = 1; i < argc; i++) {
     const char *a = argv[i];
-    if (i == 1 && argc == 2 && !strcmp(a, "doctor") && access(a, F_OK) != 0)
-      return o->doctor = true, 0;
+    if (i == 1 && is_doctor(argc, argv, o)) return 0;
     if (i == 1 && is_command(a)) return o->command = i, 0;
     if (a[0] != '-' || !strcmp(a, "-")) return o->script = i, 0;
     if (!strcmp(a, "--")) return o->script = i + 1 < argc ? i + 1 : 0, 0;
@@ -210,7 +220,7 @@ int main(int argc, char **argv) {
   lua_State *L = dl_session_open();
   if (!L) return fprintf(stderr, "dlrepl: could not start\n"), EXIT_ERROR;
   dl_interrupt_install(false);
-  if (o.doctor) o.code[o.n_codes++] = "dlrepl.doctor()";
+  if (o.doctor) o.code[o.n_codes++] = o.doctor;
   st = serve(L, argc, argv, &o);
   st = flush_output(st);
   dl_session_close();

@@ -1,11 +1,13 @@
 -- device.lua -- which GPU the programs of tests/gpu use, and what they share
 --
--- For checks.lua, faults.lua, rates.lua: --simulated takes a simulated card, --small small sizes.
+-- For checks.lua, faults.lua, rates.lua: --simulated takes a simulated card, --small small sizes,
+-- --names only tells what would be done.
 
 local M = {words = {}}
 for _, a in ipairs(arg or {}) do
   if a == "--simulated" then M.simulated = true
   elseif a == "--small" then M.small = true
+  elseif a == "--names" then M.names = true
   else M.words[#M.words + 1] = a end
 end
 if M.simulated then dlrepl.simulate("t4") end

@@ -1,4 +1,5 @@
--- there.lua -- says whether there is a GPU: "yes" and the plugin's file, or "no" and the reason
+-- there.lua -- is there a GPU? "yes", the plugin's file and, below, the card's name; or "no" and why
 local found = torch.cuda.is_available() and not dlrepl.is_simulated()
 local facts = dlrepl._facts()
 print(found and "yes " .. facts.cuda_file or "no " .. facts.cuda)
+if found then print(torch.cuda.get_device_name()) end

@@ -28,6 +28,8 @@ typedef int (*destroy_fn)(void *);
 typedef int (*stream_fn)(void *, void *);
 typedef int (*property_fn)(int, int *);
 typedef int (*workspace_fn)(void *, void *, size_t);
+typedef int (*plain_fn)(void *, int, int, int, int, int, const void *, const void *, int, int,
+                        const void *, int, int, const void *, void *, int, int, int, int);
 typedef int (*gemm_fn)(void *, int, int, int, int, int, const void *, const void *, int, int,
                        long long, const void *, int, int, long long, const void *, void *, int,
                        int, long long, int, int, int);
@@ -39,6 +41,7 @@ static struct {
   stream_fn stream;
   workspace_fn workspace;        /* NULL: it has none */
   gemm_fn gemm;
+  plain_fn plain;                /* NULL: it has none; nobody computes with it */
 } blas;
 char dl_cuda_blas_why[256];
 
@@ -126,6 +129,7 @@ static bool take(void *lib) {
   blas.destroy = (destroy_fn)dlsym(lib, "cublasDestroy_v2");
   blas.stream = (stream_fn)dlsym(lib, "cublasSetStream_v2");
   blas.workspace = (workspace_fn)dlsym(lib, "cublasSetWorkspace_v2");
+  blas.plain = (plain_fn)dlsym(lib, "cublasGemmEx");
   blas.gemm = (gemm_fn)dlsym(lib, "cublasGemmStridedBatchedEx");
   if (!blas.create || !blas.destroy || !blas.stream || !blas.gemm)
     return no("the cuBLAS found lacks functions that are needed", 0);
@@ -261,4 +265,18 @@ dl_status dl_cuda_gemm_run(const dl_cuda_gemm *g, void *stream) {
                          g->step_a, beta, g->c, out, (int)g->ldc, g->step_c, (int)g->batch, compute,
                          ALGO_DEFAULT);
   return status ? failed(status, "cublasGemmStridedBatchedEx") : DL_OK;
+}
+
+dl_status dl_cuda_blas_plain(void *c, const void *a, const void *b, int64_t n, int dtype,
+                             void *stream) {
+  void *h = nullptr;
+  float one = 1, zero = 0;
+  if (!dl_cuda_blas_open() || !blas.plain || dtype == DL_F64 || n > INT32_MAX)
+    return DL_E_UNSUPPORTED;
+  DL_TRY(handle(stream, &h));
+  int type = type_of((uint8_t)dtype), side = (int)n;
+  int compute = dtype == DL_F32 && dl_cuda_tf32 ? COMPUTE_32F_FAST_TF32 : COMPUTE_32F;
+  int status = blas.plain(h, OP_N, OP_N, side, side, side, &one, b, type, side, a, type, side,
+                          &zero, c, type, side, compute, ALGO_DEFAULT);
+  return status ? failed(status, "cublasGemmEx") : DL_OK;
 }

@@ -206,6 +206,17 @@ static int copy_view(int dev, dl_stream s, const void *dst, const void *src) {
   return run(dev, s, &k);
 }
 
+/* Straight to the runtime and to cuBLAS. */
+static int plain(int dev, dl_stream s, void *out, const void *a, const void *b, int64_t n,
+                 int dtype) {
+  DL_CUDA_ENTER(dev);
+  if (!b)
+    return dl_cuda_code(dev, cudaMemcpyAsync(out, a, (size_t)n, cudaMemcpyDeviceToDevice,
+                                             dl_cuda_stream(s)));
+  dl_status st = dl_cuda_blas_plain(out, a, b, n, dtype, dl_cuda_stream(s));
+  return st == DL_E_UNSUPPORTED ? DL_CU_UNSUPPORTED : st == DL_OK ? DL_CU_OK : DL_CU_RAISED;
+}
+
 /* ---- clocks ---------------------------------------------------------------------------------- */
 static double host_us(void) {
   struct timespec t;
@@ -269,6 +280,7 @@ extern "C" const dl_driver *dl_cuda_open(dl_cuda_absence *absence) {
   d.pinned_new = pinned_new, d.pinned_free = pinned_free;
   dl_cuda_queue_rows(&d);
   d.copy = copy, d.fill = fill, d.launch = launch, d.copy_view = copy_view;
+  d.plain = plain;
   d.host_us = host_us, d.busy = dl_cuda_busy, d.users = dl_cuda_users, d.set_tf32 = set_tf32;
   return &d;
 }

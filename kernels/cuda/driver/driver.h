@@ -84,6 +84,9 @@ void dl_cuda_scratch_forget(int dev);
 /* blas.cc: load cuBLAS; NULL, with the reason in dl_cuda_blas_why, where there is none. */
 dl_status dl_cuda_gemm_run(const dl_cuda_gemm *g, void *stream);
 bool dl_cuda_blas_open(void);
+/* c = a b, as a program would call cuBLAS itself. DL_E_UNSUPPORTED: there is none. */
+dl_status dl_cuda_blas_plain(void *c, const void *a, const void *b, int64_t n, int dtype,
+                             void *stream);
 extern char dl_cuda_blas_why[256];
 void dl_cuda_blas_forget(int dev);
 /* Where cuBLAS works in on that stream; NULL: in memory of its own. */

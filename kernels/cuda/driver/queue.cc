@@ -10,7 +10,7 @@
 
 /* ---- streams --------------------------------------------------------------------------------- */
 static int stream_new(int dev, int priority, dl_stream *out) {
-  cudaStream_t s;
+  cudaStream_t s = nullptr;
   DL_CUDA_ENTER(dev);
   int code = dl_cuda_code(dev, cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, priority));
   *out = code ? 0 : (dl_stream)(intptr_t)s;

@@ -120,3 +120,10 @@ int cublasGemmStridedBatchedEx(void *h, int ta, int tb, int m, int n, int k, con
       }
   return 0;
 }
+
+int cublasGemmEx(void *h, int ta, int tb, int m, int n, int k, const void *alpha, const void *a,
+                 int atype, int lda, const void *b, int btype, int ldb, const void *beta, void *c,
+                 int ctype, int ldc, int compute, int algo) {
+  return cublasGemmStridedBatchedEx(h, ta, tb, m, n, k, alpha, a, atype, lda, 0, b, btype, ldb, 0,
+                                    beta, c, ctype, ldc, 0, 1, compute, algo);
+}

@@ -6,12 +6,15 @@
  *     DLREPL_FAKE_CUDA_FAIL  cuMemMap:3=2,cudaMalloc:*=2: the third call of cuMemMap gives
  *                            error 2, every call of cudaMalloc does; one that kills stands
  *     DLREPL_FAKE_CUDA_OTHER a file: MiB of the cards that another process has taken by now
+ *     DLREPL_FAKE_CUDA_ASTRAY  a kernel may go where nothing is (ops_gpu --fault)
  *     DLREPL_FAKE_CUDA_LOG   a file: how often each function was called, and what was left over
  *
  * MUST NOT   be used outside tests. */
 #ifndef DL_FAKE_MACHINE_H
 #define DL_FAKE_MACHINE_H
 
+#include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -92,10 +95,25 @@ inline void read_failures(machine *m, const char *text) {
   }
 }
 
+/* A kernel that goes where nothing is kills its context, and its host goes on: so it does here, if
+ * the place is one that a test has chosen for that (ops_gpu --fault). */
+inline void astray(int, siginfo_t *info, void *) {
+  char *at = (char *)((uintptr_t)info->si_addr & ~(uintptr_t)4095);
+  if ((uintptr_t)at < 0x10000000 || (uintptr_t)at >= 0x11000000 ||
+      mmap(at, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != at)
+    signal(SIGSEGV, SIG_DFL);
+  the().dead[the().now] = the().last = 700;
+}
+
 inline machine &the(void) {
   static machine *m = nullptr;
   if (m) return *m;
   m = new machine;
+  struct sigaction act;
+  memset(&act, 0, sizeof act);
+  act.sa_sigaction = astray;
+  act.sa_flags = SA_SIGINFO;
+  if (getenv("DLREPL_FAKE_CUDA_ASTRAY")) sigaction(SIGSEGV, &act, nullptr);
   m->made_by = getpid();
   const char *w = getenv("DLREPL_FAKE_CUDA");
   read_failures(m, getenv("DLREPL_FAKE_CUDA_FAIL"));

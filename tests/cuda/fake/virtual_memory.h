@@ -5,8 +5,6 @@
  * unmapped, a range freed with memory behind it, sizes that are no multiple of the granularity.
  *
  * MUST NOT   be used outside tests. */
-#include <sys/mman.h>
-
 #include "driver/virtual.h"
 
 enum cudaDriverEntryPointQueryResult {
