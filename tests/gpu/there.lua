@@ -1,4 +1,4 @@
--- there.lua -- is there a GPU? "yes" and the plugin's file, below it the card's name; or "no" and why
+-- there.lua -- is there a GPU? "yes" with the plugin's file, then the card; or "no" with the reason
 local found = torch.cuda.is_available() and not dlrepl.is_simulated()
 local facts = dlrepl._facts()
 print(found and "yes " .. facts.cuda_file or "no " .. facts.cuda)
