@@ -29,6 +29,8 @@
   extern __shared__ __align__(16) unsigned char name##_raw[];  \
   T *name = reinterpret_cast<T *>(name##_raw)
 #define DL_UNROLL _Pragma("unroll")
+#define DL_UNROLLED(n) _Pragma(DL_STR(unroll n))
+#define DL_STR(s) #s
 #define DL_ROLLED _Pragma("unroll 1")  /* less code, fewer registers */
 #define DL_APART static __device__ __noinline__  /* compiled once a file, for rare ways */
 #define DL_FN static __device__ __forceinline__
@@ -40,6 +42,7 @@
 #else
 #include "fiber.h"
 #define DL_UNROLL
+#define DL_UNROLLED(n)
 #define DL_ROLLED
 #define DL_APART static __attribute__((noinline, unused))
 #define DL_FN static inline __attribute__((unused))  /* not all inline: g++ is quicker */

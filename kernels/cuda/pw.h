@@ -10,7 +10,7 @@
 #ifndef DL_CUDA_PW_H
 #define DL_CUDA_PW_H
 
-#include "block.h"
+#include "pack.h"
 
 #include <float.h>
 
@@ -58,59 +58,24 @@ DL_FN int64_t pw_given(const pw_call &p, int k, int64_t) { return p.given.i[k]; 
 /* ---- the fast kernel ------------------------------------------------------------------------- */
 /* Elements of a pack, packs of a thread (all read before the first is worked on: bytes on their way
  * are what fills the memory's bus). */
-enum { PW_PACK = 4, PW_EACH = 2 };
+enum { PW_PACK = DL_FOUR, PW_EACH = 2 };
 
-/* A pack as it lies in memory: four words, two (16-bit numbers) or one (truth values). */
-typedef dl_pack<uint32_t, 4> pw_bits;
-
-DL_FN pw_bits pw_fetch(const char *from, int how, int dtype) {
-  pw_bits b = {};
-  if (how == PW_WORDS) {
-    b = *reinterpret_cast<const pw_bits *>(from);
-  } else if (how == PW_HALVES) {
-    dl_pack<uint32_t, 2> two = *reinterpret_cast<const dl_pack<uint32_t, 2> *>(from);
-    b.v[0] = two.v[0], b.v[1] = two.v[1];
-  } else if (how == PW_BYTES) {
+DL_FN dl_four pw_fetch(const char *from, int how, int dtype) {
+  if (how == PW_WORDS) return dl_four_words(from);
+  if (how == PW_HALVES) return dl_four_halves(from);
+  dl_four b = {};
+  if (how == PW_BYTES) {
     b.v[0] = *reinterpret_cast<const uint32_t *>(from);
-  } else {
-    uint32_t w = dtype == DL_F32    ? *reinterpret_cast<const uint32_t *>(from)
-                 : dtype == DL_BOOL ? *reinterpret_cast<const uint8_t *>(from) * 0x1010101u
-                                    : *reinterpret_cast<const uint16_t *>(from) * 0x10001u;
-    b.v[0] = b.v[1] = b.v[2] = b.v[3] = w;
+    return b;
   }
+  uint32_t w = dtype == DL_F32    ? *reinterpret_cast<const uint32_t *>(from)
+               : dtype == DL_BOOL ? *reinterpret_cast<const uint8_t *>(from) * 0x1010101u
+                                  : *reinterpret_cast<const uint16_t *>(from) * 0x10001u;
+  b.v[0] = b.v[1] = b.v[2] = b.v[3] = w;
   return b;
 }
 
-DL_FN dl_half pw_half(const pw_bits &b, int j) { return {(uint16_t)(b.v[j / 2] >> j % 2 * 16)}; }
-DL_FN dl_bf16 pw_brain(const pw_bits &b, int j) { return {(uint16_t)(b.v[j / 2] >> j % 2 * 16)}; }
-
-DL_FN void pw_unpack(const pw_bits &b, int dtype, float *v) {
-  if (dtype == DL_F32) {
-    DL_UNROLL for (int j = 0; j < PW_PACK; j++) v[j] = dl_float32(b.v[j]);
-  } else if (dtype == DL_F16) {
-    DL_UNROLL for (int j = 0; j < PW_PACK; j++) v[j] = dl_half_up(pw_half(b, j));
-  } else if (dtype == DL_BF16) {
-    DL_UNROLL for (int j = 0; j < PW_PACK; j++) v[j] = dl_brain_up(pw_brain(b, j));
-  } else {
-    DL_UNROLL for (int j = 0; j < PW_PACK; j++) v[j] = (b.v[0] >> 8 * j & 255) != 0;
-  }
-}
-
-DL_FN void pw_store(char *to, int dtype, const float *v) {
-  if (dtype == DL_F32) {
-    pw_bits b;
-    DL_UNROLL for (int j = 0; j < PW_PACK; j++) b.v[j] = dl_bits32(v[j]);
-    *reinterpret_cast<pw_bits *>(to) = b;
-    return;
-  }
-  dl_pack<uint32_t, 2> two;
-  DL_UNROLL for (int j = 0; j < 2; j++) {
-    float low = v[2 * j], high = v[2 * j + 1];
-    two.v[j] = dtype == DL_F16 ? dl_half_down(low).bits | (uint32_t)dl_half_down(high).bits << 16
-                               : dl_brain_down(low).bits | (uint32_t)dl_brain_down(high).bits << 16;
-  }
-  *reinterpret_cast<dl_pack<uint32_t, 2> *>(to) = two;
-}
+DL_FN void pw_store(char *to, int dtype, const float *v) { dl_four_write(to, dtype, v); }
 DL_FN void pw_store(char *to, int, const uint8_t *v) {
   uint32_t four = 0;
   DL_UNROLL for (int j = 0; j < PW_PACK; j++) four |= (uint32_t)v[j] << 8 * j;
@@ -154,7 +119,7 @@ DL_FN void pw_four(const pw_call &p, float (&v)[3][PW_PACK], typename F::O *r) {
 /* F: C the compute type, O the result's, nin, and of(x, y, z, num) */
 template <class F> __global__ void __launch_bounds__(DL_BLOCK) pw_fast(pw_call p, pw_rows r) {
   uint32_t first = blockIdx.x * (DL_BLOCK * PW_EACH) + threadIdx.x;
-  pw_bits raw[F::nin][PW_EACH];
+  dl_four raw[F::nin][PW_EACH];
   char *to[PW_EACH];
   DL_UNROLL for (int h = 0; h < PW_EACH; h++) {
     uint32_t i = first + h * DL_BLOCK;
@@ -172,7 +137,7 @@ template <class F> __global__ void __launch_bounds__(DL_BLOCK) pw_fast(pw_call p
     DL_UNROLL for (int k = 0; k < F::nin; k++) {
       if (r.how[k] == PW_GIVEN)
         DL_UNROLL for (int j = 0; j < PW_PACK; j++) v[k][j] = pw_given(p, k, 0.0f);
-      else pw_unpack(raw[k][0], p.din[k], v[k]);
+      else dl_four_open(raw[k][0], p.din[k], v[k]);
       DL_UNROLL for (int j = 1; j < PW_EACH; j++) raw[k][j - 1] = raw[k][j];
     }
     pw_four<F>(p, v, made);

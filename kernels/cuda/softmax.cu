@@ -1,113 +1,136 @@
 /* softmax.cu -- softmax and log_softmax along a dimension, and their gradients
  *
- * For table.cu. A contiguous line goes to a warp, which keeps it in registers, or to a block, which
- * reads it again from the cache; lines that lie side by side go to a thread each. Numbers are read
- * and written in the tensor's dtype, computed in float32 (float64). */
+ * For table.cu. A contiguous line is held in registers by a warp or a block (row.h); longer ones
+ * and float64's go to a block, which reads them again from the cache; lines that lie side by side
+ * go to a thread each. Numbers are read and written in the tensor's dtype, computed in float32
+ * (float64). */
 #include "row.h"
 
 #include <string.h>
 
-DL_FN float lowest(float) { return -DL_INF32; }
-DL_FN double lowest(double) { return -DL_INF64; }
+template <class C> DL_FN C lowest() { return dl_larger::none<C>(); }
 
-/* What is done with a line: forward a is the input; backward a is the gradient, b the result.
- * Two numbers are gathered along the line, then each element follows from them. */
+/* What is done with a line: forward x is the input; backward x is the gradient, y the result.
+ * term() is summed along the line and may leave in x what out() wants of it. */
 template <class C> struct soft {
   enum { backward = 0 };
-  static __device__ __forceinline__ C more(C x, C, C top) { return dl_exp_of(x - top); }
-  static __device__ __forceinline__ C sum(C s) { return s; }
-  static __device__ __forceinline__ C out(C x, C, C top, C sum) { return dl_exp_of(x - top) / sum; }
+  DL_FN C term(C &x, C, C top) { return x = dl_exp_of(x - top); }
+  DL_FN C sum(C s) { return (C)1 / s; }
+  DL_FN C out(C x, C, C s) { return x * s; }
 };
-template <class C> struct log_soft : soft<C> {
-  static __device__ __forceinline__ C sum(C s) { return dl_log_of(s); }
-  static __device__ __forceinline__ C out(C x, C, C top, C sum) { return x - top - sum; }
+template <class C> struct log_soft {
+  enum { backward = 0 };
+  DL_FN C term(C &x, C, C top) {
+    x -= top;
+    return dl_exp_of(x);
+  }
+  DL_FN C sum(C s) { return dl_log_of(s); }
+  DL_FN C out(C x, C, C s) { return x - s; }
 };
 template <class C> struct soft_back {
   enum { backward = 1 };
-  static __device__ __forceinline__ C more(C g, C y, C) { return g * y; }
-  static __device__ __forceinline__ C sum(C s) { return s; }
-  static __device__ __forceinline__ C out(C g, C y, C, C sum) { return (g - sum) * y; }
+  DL_FN C term(C &g, C y, C) { return g * y; }
+  DL_FN C sum(C s) { return s; }
+  DL_FN C out(C g, C y, C s) { return (g - s) * y; }
 };
-template <class C> struct log_back : soft_back<C> {
-  static __device__ __forceinline__ C more(C g, C, C) { return g; }
-  static __device__ __forceinline__ C out(C g, C y, C, C sum) { return g - dl_exp_of(y) * sum; }
+template <class C> struct log_back {
+  enum { backward = 1 };
+  DL_FN C term(C &g, C, C) { return g; }
+  DL_FN C sum(C s) { return s; }
+  DL_FN C out(C g, C y, C s) { return g - dl_exp_of(y) * s; }
 };
 
-struct soft_call { const void *a, *b; void *out; int64_t outer, n, inner; };
+struct soft_call { const void *a, *b; void *out; int dtype; int64_t outer, n, inner; };
 
-/* ---- a line a warp: at most 32 * PER elements ------------------------------------------------ */
-template <class V, class C, class K, int PER> __global__ void soft_warp(soft_call p) {
-  int64_t row = (int64_t)blockIdx.x * (DL_BLOCK / 32) + threadIdx.x / 32, step = gridDim.x;
-  int lane = (int)threadIdx.x % 32, n = (int)p.n;
-  for (; row < p.outer; row += step * (DL_BLOCK / 32)) {
-    const V *a = (const V *)p.a + row * p.n, *b = (const V *)p.b + row * p.n;
-    V *out = (V *)p.out + row * p.n;
-    C x[PER], y[PER], top = lowest(C()), sum = 0;
-    DL_UNROLL for (int j = 0; j < PER; j++) {
-      int i = lane + j * 32;
-      x[j] = i < n ? dl_as<C>(a[i]) : lowest(C());
-      y[j] = K::backward && i < n ? dl_as<C>(b[i]) : (C)0;
-      if (!K::backward) top = dl_larger::of(top, x[j]);
-    }
-    if (!K::backward) top = dl_warp_all<dl_larger>(top);
-    DL_UNROLL for (int j = 0; j < PER; j++)
-      if (lane + j * 32 < n) sum += K::more(x[j], y[j], top);
-    sum = K::sum(dl_warp_all<dl_adds>(sum));
-    DL_UNROLL for (int j = 0; j < PER; j++)
-      if (lane + j * 32 < n) out[lane + j * 32] = dl_to<V>(K::out(x[j], y[j], top, sum));
+/* ---- a line in registers --------------------------------------------------------------------- */
+template <class K> __global__ void __launch_bounds__(1024) soft_held(soft_call p, dl_row_plan r) {
+  DL_SHARED(float, sh, [32]);
+  int64_t row = dl_row_mine();
+  float x[DL_ROW_EACH], y[DL_ROW_EACH] = {}, top = lowest<float>(), sum = 0;
+  if (row >= p.outer) return;
+  dl_row_read(r, p.dtype, p.a, row * r.n, lowest<float>(), x);
+  if (K::backward) dl_row_read(r, p.dtype, p.b, row * r.n, 0.0f, y);
+  if (!K::backward) {
+    DL_UNROLL for (int j = 0; j < DL_ROW_EACH; j++) top = dl_larger::of(top, x[j]);
+    top = dl_row_all<dl_larger>(r, top, sh);
   }
+  DL_UNROLL for (int j = 0; j < DL_ROW_EACH; j++) {
+    float term = K::term(x[j], y[j], top);
+    sum += dl_row_at(r, j) < r.n ? term : 0.0f;
+  }
+  sum = K::sum(dl_row_all<dl_adds>(r, sum, sh));
+  DL_UNROLL for (int j = 0; j < DL_ROW_EACH; j++) x[j] = K::out(x[j], y[j], sum);
+  dl_row_write(r, p.dtype, p.out, row * r.n, x);
 }
 
-/* ---- a line a block -------------------------------------------------------------------------- */
-template <class V, class C, class K> __global__ void soft_block(soft_call p) {
+/* ---- any line: n elements `step` apart, every `each`-th of them ------------------------------ */
+template <class C, class K> struct line {
+  const soft_call &p;
+  int64_t at, step;
+  __device__ __forceinline__ C x(int64_t i) const {
+    return dl_real_get(p.dtype, p.a, at + i * step, C());
+  }
+  __device__ __forceinline__ C y(int64_t i) const {
+    return K::backward ? dl_real_get(p.dtype, p.b, at + i * step, C()) : (C)0;
+  }
+  __device__ __forceinline__ C top(int64_t i, int64_t each) const {
+    C top = lowest<C>();
+    for (; !K::backward && i < p.n; i += each) top = dl_larger::of(top, x(i));
+    return top;
+  }
+  __device__ __forceinline__ C sum(int64_t i, int64_t each, C top) const {
+    C sum = 0;
+    for (; i < p.n; i += each) {
+      C v = x(i);
+      sum += K::term(v, y(i), top);
+    }
+    return sum;
+  }
+  __device__ __forceinline__ void write(int64_t i, int64_t each, C top, C sum) const {
+    for (; i < p.n; i += each) {
+      C v = x(i), w = y(i);
+      K::term(v, w, top);
+      dl_real_put(p.dtype, p.out, at + i * step, K::out(v, w, sum));
+    }
+  }
+};
+
+template <class C, class K> __global__ void soft_block(soft_call p) {
   DL_SHARED(C, sh, [32]);
   for (int64_t row = blockIdx.x; row < p.outer; row += gridDim.x) {
-    const V *a = (const V *)p.a + row * p.n, *b = (const V *)p.b + row * p.n;
-    V *out = (V *)p.out + row * p.n;
-    C top = lowest(C()), sum = 0;
-    if (!K::backward) {
-      for (int64_t i = threadIdx.x; i < p.n; i += DL_BLOCK)
-        top = dl_larger::of(top, dl_as<C>(a[i]));
-      top = dl_block_all<dl_larger>(top, sh);
-    }
-    for (int64_t i = threadIdx.x; i < p.n; i += DL_BLOCK)
-      sum += K::more(dl_as<C>(a[i]), K::backward ? dl_as<C>(b[i]) : (C)0, top);
-    sum = K::sum(dl_block_all<dl_adds>(sum, sh));
-    for (int64_t i = threadIdx.x; i < p.n; i += DL_BLOCK)
-      out[i] = dl_to<V>(K::out(dl_as<C>(a[i]), K::backward ? dl_as<C>(b[i]) : (C)0, top, sum));
+    line<C, K> l = {p, row * p.n, 1};
+    C top = dl_block_all<dl_larger>(l.top(threadIdx.x, DL_BLOCK), sh);
+    C sum = K::sum(dl_block_all<dl_adds>(l.sum(threadIdx.x, DL_BLOCK, top), sh));
+    l.write(threadIdx.x, DL_BLOCK, top, sum);
+  }
+}
+template <class C, class K> __global__ void soft_thread(soft_call p) {
+  DL_EACH(i, p.outer * p.inner) {
+    line<C, K> l = {p, i / p.inner * p.n * p.inner + i % p.inner, p.inner};
+    C top = l.top(0, 1);
+    l.write(0, 1, top, K::sum(l.sum(0, 1, top)));
   }
 }
 
-/* ---- lines side by side ---------------------------------------------------------------------- */
-template <class V, class C, class K> __global__ void soft_thread(soft_call p) {
-  DL_EACH(line, p.outer * p.inner) {
-    int64_t at = line / p.inner * p.n * p.inner + line % p.inner;
-    const V *a = (const V *)p.a + at, *b = (const V *)p.b + at;
-    V *out = (V *)p.out + at;
-    C top = lowest(C()), sum = 0;
-    for (int64_t i = 0; !K::backward && i < p.n; i++)
-      top = dl_larger::of(top, dl_as<C>(a[i * p.inner]));
-    for (int64_t i = 0; i < p.n; i++)
-      sum += K::more(dl_as<C>(a[i * p.inner]), K::backward ? dl_as<C>(b[i * p.inner]) : (C)0, top);
-    sum = K::sum(sum);
-    for (int64_t i = 0; i < p.n; i++)
-      out[i * p.inner] = dl_to<V>(K::out(
-          dl_as<C>(a[i * p.inner]), K::backward ? dl_as<C>(b[i * p.inner]) : (C)0, top, sum));
-  }
+template <class C, class K> static void long_lines(const soft_call &p, void *stream) {
+  if (p.inner > 1) DL_LAUNCH_EACH((soft_thread<C, K>), p.outer * p.inner, stream, p);
+  else DL_LAUNCH((soft_block<C, K>), dl_blocks(p.outer * DL_BLOCK), DL_BLOCK, 0, stream, p);
 }
-
-template <class V, class C, class K> static void lines(const soft_call &p, void *stream) {
-  unsigned warps = dl_blocks(p.outer * 32), blocks = dl_blocks(p.outer * DL_BLOCK);
-  if (p.inner > 1) DL_LAUNCH_EACH((soft_thread<V, C, K>), p.outer * p.inner, stream, p);
-  else if (p.n <= 256) DL_LAUNCH((soft_warp<V, C, K, 8>), warps, DL_BLOCK, 0, stream, p);
-  else if (p.n <= 1024) DL_LAUNCH((soft_warp<V, C, K, 32>), warps, DL_BLOCK, 0, stream, p);
-  else DL_LAUNCH((soft_block<V, C, K>), blocks, DL_BLOCK, 0, stream, p);
+template <template <class> class K> static void lines(const soft_call &p, void *stream) {
+  if (p.dtype == DL_F64) {
+    long_lines<double, K<double>>(p, stream);
+  } else if (p.inner > 1 || p.n > DL_ROW_MOST) {
+    long_lines<float, K<float>>(p, stream);
+  } else {
+    dl_row_plan r = dl_row_plan_of(p.n, p.dtype, p.a, p.b, p.out);
+    DL_LAUNCH(soft_held<K<float>>, dl_row_grid(r, p.outer), dl_row_block(r), 0, stream, p, r);
+  }
 }
 
 template <template <class> class K> static dl_status run(dl_kcall *c, int dim_at, void *stream) {
   const dl_view *out = &c->out[0];
   int64_t dim = dl_arg_i(&c->arg[dim_at]), at = dim < 0 ? dim + out->ndim : dim;
-  soft_call p = {NULL, NULL, out->data, 1, 1, 1};
+  soft_call p = {NULL, NULL, out->data, out->dtype, 1, 1, 1};
   dl_cu_view a, b;
   if (out->numel == 0) return DL_OK;
   for (int d = 0; d < out->ndim; d++)
@@ -118,10 +141,7 @@ template <template <class> class K> static dl_status run(dl_kcall *c, int dim_at
     DL_TRY(dl_cu_contig(&c->in[1], out->dtype, stream, &b));
     p.b = b.v.data;
   }
-  if (out->dtype == DL_F32) lines<float, float, K<float>>(p, stream);
-  else if (out->dtype == DL_F64) lines<double, double, K<double>>(p, stream);
-  else if (out->dtype == DL_F16) lines<dl_half, float, K<float>>(p, stream);
-  else lines<dl_bf16, float, K<float>>(p, stream);
+  lines<K>(p, stream);
   return DL_OK;
 }
 DL_CUDA(_softmax) { return run<soft>(c, 1, stream); }
