@@ -40,9 +40,6 @@ DL_FN int64_t dl_plus(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (ui
 DL_FN float dl_plus(float a, float b) { return a + b; }
 DL_FN double dl_plus(double a, double b) { return a + b; }
 
-/* p[0..nbytes) = 0 */
-dl_status dl_cu_zero(void *p, int64_t nbytes, void *stream);
-
 /* N neighbouring elements moved at once, and how many fit in 16 bytes. */
 template <class T, int N> struct alignas(sizeof(T) * N) dl_pack { T v[N]; };
 template <class T> struct dl_per16 { enum { N = 16 / sizeof(T) }; };

@@ -3,14 +3,11 @@
  * For every kernel that wants contiguous operands (dl_cu_contig), and the rows that copy.
  *
  * INVARIANT  Views have equal sizes; they do not overlap unless they are the same view. */
-#include "geo.h"
+#include "pw.h"
 
 #include <string.h>
 
 /* ---- equal dtypes: words of the element's size ----------------------------------------------- */
-template <class W> __global__ void copy_flat(W *d, const W *s, int64_t n) {
-  DL_EACH(i, n) d[i] = s[i];
-}
 template <class W> __global__ void copy_words(W *d, const W *s, dl_geo<2> g) {
   DL_EACH(i, g.numel) {
     int64_t off[2];
@@ -55,38 +52,31 @@ template <class W> static bool turned(W *d, const W *s, const dl_geo<2> &g, void
 }
 
 template <class W> static void move(void *dp, const void *sp, const dl_geo<2> &g, void *stream) {
-  W *d = (W *)dp;
-  const W *s = (const W *)sp;
-  if (g.nd == 1 && g.stride[0][0] == 1 && g.stride[1][0] == 1)
-    DL_LAUNCH_EACH(copy_flat<W>, g.numel, stream, d, s, g.numel);
-  else if (!turned(d, s, g, stream)) DL_LAUNCH_EACH(copy_words<W>, g.numel, stream, d, s, g);
-}
-
-struct alignas(16) sixteen { uint64_t a, b; };
-
-/* Contiguous on both sides and 16-byte aligned: 16 bytes a thread, then the tail. */
-static void move_bytes(char *d, const char *s, int64_t bytes, void *stream) {
-  bool aligned = ((uintptr_t)d | (uintptr_t)s) % 16 == 0;
-  int64_t whole = aligned ? bytes / 16 : 0, rest = bytes - whole * 16;
-  DL_LAUNCH_EACH(copy_flat<sixteen>, whole, stream, (sixteen *)d, (const sixteen *)s, whole);
-  DL_LAUNCH_EACH(copy_flat<char>, rest, stream, d + whole * 16, s + whole * 16, rest);
-}
-
-/* ---- conversion ------------------------------------------------------------------------------ */
-/* Through float for the 16-bit dtypes, through double or int64 for the others: as the CPU does. */
-template <class C>
-__global__ void convert_all(void *d, int dt, const void *s, int st, dl_geo<2> g) {
-  DL_EACH(i, g.numel) {
-    int64_t off[2];
-    g.place(i, off);
-    dl_put(dt, d, off[0], dl_get<C>(st, s, off[1]));
+  W *d = static_cast<W *>(dp);
+  const W *s = static_cast<const W *>(sp);
+  if constexpr (sizeof(W) <= 8) {
+    if (turned(d, s, g, stream)) return;
   }
+  DL_LAUNCH_EACH(copy_words<W>, g.numel, stream, d, s, g);
 }
 
-static void convert(const dl_view *dst, const dl_view *src, const dl_geo<2> &g, void *stream) {
-  int st = src->dtype, mid = st == DL_F64 ? DL_F64 : st >= DL_F16 ? DL_F32 : DL_I64;
-  DL_BY_COMPUTE(mid, DL_LAUNCH_EACH(convert_all<C>, g.numel, stream, dst->data, dst->dtype,
-                                    src->data, src->dtype, g));
+/* Words of 16 bytes, or as long as the layout allows, in place of elements of `bytes` bytes. */
+static int64_t widen(dl_geo<2> *g, const void *d, const void *s, int64_t bytes) {
+  int last = g->nd - 1;
+  for (; bytes < 16; bytes *= 2) {
+    bool good = g->size[last] % 2 == 0 && dl_is_aligned(d, (size_t)bytes * 2) &&
+                dl_is_aligned(s, (size_t)bytes * 2);
+    for (int k = 0; k < 2; k++) {
+      good = good && g->stride[k][last] == 1;
+      for (int i = 0; i < last; i++) good = good && g->stride[k][i] % 2 == 0;
+    }
+    if (!good) break;
+    g->size[last] /= 2, g->numel /= 2;
+    for (int k = 0; k < 2; k++)
+      for (int i = 0; i < last; i++) g->stride[k][i] /= 2;
+  }
+  dl_geo_ready(g);
+  return bytes;
 }
 
 /* ---- the copy -------------------------------------------------------------------------------- */
@@ -112,16 +102,20 @@ static void sorted_geo(dl_geo<2> *g, const dl_view *dst, const dl_view *src) {
 
 dl_status dl_cu_copy(const dl_view *dst, const dl_view *src, void *stream) {
   if (dst->numel == 0) return DL_OK;
+  if (dst->dtype != src->dtype) return dl_cu_convert(dst, src, stream);
   dl_geo<2> g;
   sorted_geo(&g, dst, src);
-  bool flat = g.nd == 1 && g.stride[0][0] == 1 && g.stride[1][0] == 1;
-  int64_t es = dl_cu_esize(dst);
-  if (dst->dtype != src->dtype) convert(dst, src, g, stream);
-  else if (flat) move_bytes(dst->data, src->data, g.numel * es, stream);
-  else if (es == 1) move<uint8_t>(dst->data, src->data, g, stream);
-  else if (es == 2) move<uint16_t>(dst->data, src->data, g, stream);
-  else if (es == 4) move<uint32_t>(dst->data, src->data, g, stream);
-  else move<uint64_t>(dst->data, src->data, g, stream);
+  if (g.nd == 1 && g.stride[0][0] == 1 && g.stride[1][0] == 1) {
+    dl_cu_move(dst->data, src->data, g.numel * dl_cu_esize(dst), stream);
+    return DL_OK;
+  }
+  switch (widen(&g, dst->data, src->data, dl_cu_esize(dst))) {
+    case 1: move<uint8_t>(dst->data, src->data, g, stream); break;
+    case 2: move<uint16_t>(dst->data, src->data, g, stream); break;
+    case 4: move<uint32_t>(dst->data, src->data, g, stream); break;
+    case 8: move<uint64_t>(dst->data, src->data, g, stream); break;
+    default: move<dl_pack<uint64_t, 2>>(dst->data, src->data, g, stream);
+  }
   return DL_OK;
 }
 

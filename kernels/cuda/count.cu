@@ -14,10 +14,6 @@ typedef unsigned long long count_t;
 
 enum { NEAR = 2048 }; /* bins that a block keeps in shared memory */
 
-template <class W> __global__ void clear(W *p, int64_t n) {
-  DL_EACH(i, n) p[i] = W();
-}
-
 dl_status zeroed(int64_t n, void *stream, count_t **out) {
   void *mem;
   DL_TRY(dl_cu_scratch((size_t)n * sizeof **out, stream, &mem));
@@ -285,15 +281,6 @@ template <class T> dl_status list_as(const dl_view *x, const listing &to, void *
 }
 
 } /* namespace */
-
-dl_status dl_cu_zero(void *p, int64_t nbytes, void *stream) {
-  typedef dl_pack<uint64_t, 2> word;
-  int64_t words = dl_is_aligned(p, sizeof(word)) ? nbytes / (int64_t)sizeof(word) : 0;
-  int64_t rest = nbytes - words * (int64_t)sizeof(word);
-  DL_LAUNCH_EACH(clear<word>, words, stream, static_cast<word *>(p), words);
-  DL_LAUNCH_EACH(clear<char>, rest, stream, static_cast<char *>(p) + (nbytes - rest), rest);
-  return DL_OK;
-}
 
 dl_status dl_cu_list_nonzero(const dl_view *v, int64_t *out, int64_t rows, int64_t row, int64_t col,
                              void *stream) {

@@ -279,6 +279,26 @@ struct dl_cu_view {
   int64_t stride[DL_MAXDIM];
 };
 
+/* d[0..nbytes) = s[0..nbytes), apart or the same; p[0..nbytes) = 0. An error shows at the launch. */
+static inline void dl_cu_move(void *d, const void *s, int64_t nbytes, void *stream) {
+#ifdef __CUDACC__
+  if (d != s)
+    (void)cudaMemcpyAsync(d, s, (size_t)nbytes, cudaMemcpyDeviceToDevice, (cudaStream_t)stream);
+#else
+  (void)stream;
+  if (d != s) memcpy(d, s, (size_t)nbytes);
+#endif
+}
+static inline dl_status dl_cu_zero(void *p, int64_t nbytes, void *stream) {
+#ifdef __CUDACC__
+  if (nbytes > 0) (void)cudaMemsetAsync(p, 0, (size_t)nbytes, (cudaStream_t)stream);
+#else
+  (void)stream;
+  if (nbytes > 0) memset(p, 0, (size_t)nbytes);
+#endif
+  return DL_OK;
+}
+
 /* dst = src, strided, with conversion; equal sizes. */
 dl_status dl_cu_copy(const dl_view *dst, const dl_view *src, void *stream);
 /* A contiguous view of `dtype` (DL_NODTYPE: any) with v's values: v itself where it will do, else a

@@ -37,8 +37,11 @@ template <class W> static void fill_as(const dl_view *v, const void *elem, void 
 
 /* Every element of v becomes *elem, a number of v's dtype. */
 static dl_status fill(const dl_view *v, const void *elem, void *stream) {
+  static const uint64_t zero = 0;
   int64_t size = dl_cu_esize(v);
   if (v->numel == 0) return DL_OK;
+  if (dl_cu_is_contig(v) && memcmp(elem, &zero, (size_t)size) == 0)
+    return dl_cu_zero(v->data, v->numel * size, stream);
   if (size == 1) fill_as<uint8_t>(v, elem, stream);
   else if (size == 2) fill_as<uint16_t>(v, elem, stream);
   else if (size == 4) fill_as<uint32_t>(v, elem, stream);

@@ -41,21 +41,15 @@ template <int K> __device__ int64_t far_of(const table<K> &t, const int64_t *off
   return far;
 }
 
-template <class W, int K> __global__ void pick_all(table<K> t, W *near, const W *far) {
+/* near <- far, or the other way */
+template <class W, int K> __global__ void move_each(table<K> t, W *near, W *far, bool put) {
   DL_EACH(i, t.geo.numel) {
     int64_t off[2 + K];
     t.geo.place(i, off);
     int64_t at = far_of(t, off);
-    if (at >= 0) near[off[0]] = far[at];
-  }
-}
-
-template <class W, int K> __global__ void put_all(table<K> t, const W *near, W *far) {
-  DL_EACH(i, t.geo.numel) {
-    int64_t off[2 + K];
-    t.geo.place(i, off);
-    int64_t at = far_of(t, off);
-    if (at >= 0) far[at] = near[off[0]];
+    if (at < 0) continue;
+    if (put) far[at] = near[off[0]];
+    else near[off[0]] = far[at];
   }
 }
 
@@ -118,13 +112,11 @@ void move_as(const dl_cu_index *x, const joined *j, bool put, void *stream) {
   table<K> t;
   table_of(&t, x, j);
   W *near = reinterpret_cast<W *>(x->near_data), *far = reinterpret_cast<W *>(x->far_data);
-  if (put) DL_LAUNCH_EACH((put_all<W, K>), t.geo.numel, stream, t, near, far);
-  else DL_LAUNCH_EACH((pick_all<W, K>), t.geo.numel, stream, t, near, far);
+  DL_LAUNCH_EACH((move_each<W, K>), t.geo.numel, stream, t, near, far, put);
 }
 
 template <class W> void move_words(const dl_cu_index *x, const joined *j, bool put, void *stream) {
   if (x->n <= 1) move_as<W, 1>(x, j, put, stream);
-  else if (x->n == 2) move_as<W, 2>(x, j, put, stream);
   else move_as<W, DL_MAXDIM>(x, j, put, stream);
 }
 

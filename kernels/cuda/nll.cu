@@ -1,7 +1,7 @@
 /* nll.cu -- kernels of nll_loss: one log-probability picked a target
  *
- * self (N, C, inner), target (N, inner), weight (C). Every block adds up its share of the picked
- * values and of their weights, one block adds the shares.
+ * self (N, C, inner), target (N, inner), weight (C). Few targets are one block's work. Else every
+ * block adds up its share of the picked values and of their weights, one block adds the shares.
  *
  * INVARIANT  A target out of bounds is noted and counts as ignored.
  * SOURCE     ATen/native/cuda/Loss.cu, NLLLoss2d.cu.
@@ -12,7 +12,7 @@
 
 namespace {
 
-enum { SHARES = 1024 };
+enum { SHARES = 1024, ALONE = 8 }; /* shares at most; targets a thread before there are several */
 
 struct nll {
   int64_t n, classes, inner, ignore;
@@ -34,32 +34,38 @@ __device__ inline double weight_of(const nll &j, int64_t k) {
   return j.weight ? dl_get<double>(j.weight_dtype, j.weight, k) : 1.0;
 }
 
-/* kept: NULL where the values are summed into part[block] = (values, weights) */
-__global__ void pick_all(nll j, int dtype, const void *self, int out_dtype, void *kept,
-                         double *part) {
+/* What becomes of the sums: `mean`, of the values kept one by one (then none), or neither. */
+struct result { int dtype; void *out, *total; bool mean, kept; };
+
+DL_FN void write_sums(const result &r, double sum, double total) {
+  if (!r.kept) dl_put(r.dtype, r.out, 0, r.mean ? sum / total : sum);
+  dl_put(r.dtype, r.total, 0, r.kept ? 0.0 : total);
+}
+
+/* part[block] = (values, weights); NULL for a single block, which writes the result */
+__global__ void pick_all(nll j, int dtype, const void *self, result r, double *part) {
   double sum = 0, total = 0;
   DL_EACH(i, j.n * j.inner) {
-    int64_t b = i / j.inner, k = class_at(j, i);
+    int64_t b = j.inner == 1 ? i : i / j.inner, k = class_at(j, i), at = i - b * j.inner;
     double w = k < 0 ? 0 : weight_of(j, k), l = 0;
-    if (k >= 0) l = -w * dl_get<double>(dtype, self, (b * j.classes + k) * j.inner + i % j.inner);
-    if (kept) dl_put(out_dtype, kept, i, l);
+    if (k >= 0) l = -w * dl_real_at(dtype, self, (b * j.classes + k) * j.inner + at);
+    if (r.kept) dl_set(r.dtype, r.out, i, l);
     sum += l;
     total += w;
   }
   sum = dl_block_sum(sum);
   total = dl_block_sum(total);
-  if (threadIdx.x == 0) part[2 * blockIdx.x] = sum, part[2 * blockIdx.x + 1] = total;
+  if (threadIdx.x > 0) return;
+  if (part) part[2 * blockIdx.x] = sum, part[2 * blockIdx.x + 1] = total;
+  else write_sums(r, sum, total);
 }
 
-__global__ void add_shares(const double *part, int n, bool mean, int dtype, void *out,
-                           void *total_out, bool kept) {
+__global__ void add_shares(const double *part, int n, result r) {
   double sum = 0, total = 0;
   for (int i = (int)threadIdx.x; i < n; i += DL_BLOCK) sum += part[2 * i], total += part[2 * i + 1];
   sum = dl_block_sum(sum);
   total = dl_block_sum(total);
-  if (threadIdx.x) return;
-  if (!kept) dl_put(dtype, out, 0, mean ? sum / total : sum);
-  dl_put(dtype, total_out, 0, kept ? 0.0 : total);
+  if (threadIdx.x == 0) write_sums(r, sum, total);
 }
 
 /* out is zeroed; scale: NULL = 1, else the number that divides */
@@ -97,7 +103,7 @@ dl_status operands(dl_kcall *c, nll *j, int64_t ignore, void *stream) {
 dl_status forward(dl_kcall *c, int fault_code, void *stream) {
   dl_cu_view x;
   nll j = {};
-  void *part;
+  void *part = nullptr;
   const dl_view *out = &c->out[0];
   const char *how = c->arg[3].s;
   bool kept = strcmp(how, "none") == 0;
@@ -105,14 +111,13 @@ dl_status forward(dl_kcall *c, int fault_code, void *stream) {
   DL_TRY(operands(c, &j, dl_arg_i(&c->arg[4]), stream));
   sizes(&j, x.v.ndim, x.v.size);
   j.fault_code = fault_code;
-  unsigned blocks = dl_blocks(j.n * j.inner);
+  result r = {out->dtype, out->data, c->out[1].data, strcmp(how, "mean") == 0, kept};
+  unsigned blocks = dl_blocks(j.n * j.inner, ALONE);
   if (blocks > SHARES) blocks = SHARES;
-  DL_TRY(dl_cu_scratch(2 * blocks * sizeof(double), stream, &part));
+  if (blocks > 1) DL_TRY(dl_cu_scratch(2 * blocks * sizeof(double), stream, &part));
   double *sums = static_cast<double *>(part);
-  DL_LAUNCH(pick_all, blocks, DL_BLOCK, 0, stream, j, (int)x.v.dtype, x.v.data, (int)out->dtype,
-            kept ? out->data : nullptr, sums);
-  DL_LAUNCH(add_shares, 1, DL_BLOCK, 0, stream, sums, (int)blocks, strcmp(how, "mean") == 0,
-            (int)out->dtype, out->data, c->out[1].data, kept);
+  DL_LAUNCH(pick_all, blocks, DL_BLOCK, 0, stream, j, (int)x.v.dtype, x.v.data, r, sums);
+  if (blocks > 1) DL_LAUNCH(add_shares, 1, DL_BLOCK, 0, stream, sums, (int)blocks, r);
   return DL_OK;
 }
 

@@ -6,7 +6,7 @@
  * INVARIANT  Numbers given in double are rounded to the arithmetic's type before use.
  * SOURCE     torch/optim/{sgd,adam}.py; ATen/native/cuda/{fused_adam_impl,FusedSgdKernel}.cu
  * MUST NOT   know tensors. */
-#include "block.h"
+#include "pack.h"
 
 #include <math.h>
 
@@ -52,40 +52,63 @@ template <class C> struct adam {
   }
 };
 
-/* ---- N elements a thread -------------------------------------------------------------------- */
-template <class T, class C, int N, class S>
-__global__ void run_steps(S step, buffers b, int64_t packs) {
-  typedef dl_pack<T, N> pack;
-  DL_EACH(i, packs) {
-    pack p[BUFS];
+/* ---- four elements a thread, then what is left over one by one ------------------------------- */
+template <class C, class S>
+DL_FN void step_one(const S &step, int dtype, const buffers &b, int64_t i) {
+  C x[BUFS];
+  DL_UNROLL
+  for (int k = 0; k < BUFS; k++) x[k] = b.at[k] ? dl_real_get(dtype, b.at[k], i, C()) : C(0);
+  step(x);
+  DL_UNROLL
+  for (int k = 0; k < BUFS; k++)
+    if (b.at[k] && k != G) dl_real_put(dtype, b.at[k], i, x[k]);
+}
+
+template <class S> DL_FN void step_four(const S &step, int dtype, const buffers &b, int64_t i) {
+  dl_four raw[BUFS];
+  float v[BUFS][DL_FOUR] = {};
+  int size = dtype == DL_F32 ? 4 : 2;
+  DL_UNROLL
+  for (int k = 0; k < BUFS; k++)
+    if (b.at[k]) raw[k] = dl_four_read(dtype, b.at[k], i);
+  DL_UNROLL
+  for (int k = 0; k < BUFS; k++)
+    if (b.at[k]) dl_four_open(raw[k], dtype, v[k]);
+  DL_UNROLL
+  for (int e = 0; e < DL_FOUR; e++) {
+    float x[BUFS];
     DL_UNROLL
-    for (int k = 0; k < BUFS; k++)
-      if (b.at[k]) p[k] = static_cast<const pack *>(b.at[k])[i];
+    for (int k = 0; k < BUFS; k++) x[k] = v[k][e];
+    step(x);
     DL_UNROLL
-    for (int e = 0; e < N; e++) {
-      C x[BUFS];
-      DL_UNROLL
-      for (int k = 0; k < BUFS; k++) x[k] = b.at[k] ? dl_as<C>(p[k].v[e]) : C(0);
-      step(x);
-      DL_UNROLL
-      for (int k = 0; k < BUFS; k++) p[k].v[e] = dl_to<T>(x[k]);
+    for (int k = 0; k < BUFS; k++) v[k][e] = x[k];
+  }
+  DL_UNROLL
+  for (int k = 0; k < BUFS; k++)
+    if (b.at[k] && k != G) dl_four_write(static_cast<char *>(b.at[k]) + i * size, dtype, v[k]);
+}
+
+/* packs: of four elements; those after them are single. */
+template <class C, class S>
+__global__ void run_steps(S step, int dtype, buffers b, int64_t packs, int64_t count) {
+  DL_EACH(i, count) {
+    if constexpr (sizeof(C) == 4) {
+      if (i < packs) {
+        step_four(step, dtype, b, i * DL_FOUR);
+        continue;
+      }
     }
-    DL_UNROLL
-    for (int k = 0; k < BUFS; k++)
-      if (b.at[k] && k != G) static_cast<pack *>(b.at[k])[i] = p[k];
+    step_one<C>(step, dtype, b, packs * DL_FOUR + i - packs);
   }
 }
 
-template <class T, class C, class S>
-static void launch(const S &step, buffers b, int64_t n, void *stream) {
-  enum { N = sizeof(T) == 8 ? 2 : 4 };
-  bool aligned = true;
-  for (int k = 0; k < BUFS; k++) aligned = aligned && dl_is_aligned(b.at[k], N * sizeof(T));
-  int64_t packs = aligned ? n / N : 0, done = packs * N;
-  DL_LAUNCH_EACH((run_steps<T, C, N, S>), packs, stream, step, b, packs);
+template <class C, class S>
+static void launch(const S &step, int dtype, const buffers &b, int64_t n, void *stream) {
+  bool aligned = sizeof(C) == 4;
   for (int k = 0; k < BUFS; k++)
-    if (b.at[k]) b.at[k] = static_cast<T *>(b.at[k]) + done;
-  DL_LAUNCH_EACH((run_steps<T, C, 1, S>), n - done, stream, step, b, n - done);
+    aligned = aligned && dl_is_aligned(b.at[k], (size_t)(DL_FOUR * dl_dtypes[dtype].size));
+  int64_t packs = aligned ? n / DL_FOUR : 0, count = packs + n - packs * DL_FOUR;
+  DL_LAUNCH_EACH((run_steps<C, S>), count, stream, step, dtype, b, packs, count);
 }
 
 /* ---- layout --------------------------------------------------------------------------------- */
@@ -117,10 +140,7 @@ static dl_status apply(const S &step, const dl_view *const *v, int compute, void
   }
   if (v[P]->numel == 0) return DL_OK;
   if (direct) {
-    if (compute == DL_F64) launch<C, C>(step, b, v[P]->numel, stream);
-    else if (dtype == DL_F16) launch<dl_half, C>(step, b, v[P]->numel, stream);
-    else if (dtype == DL_BF16) launch<dl_bf16, C>(step, b, v[P]->numel, stream);
-    else launch<C, C>(step, b, v[P]->numel, stream);
+    launch<C>(step, dtype, b, v[P]->numel, stream);
     return DL_OK;
   }
   dl_cu_view own[BUFS];
@@ -130,7 +150,7 @@ static dl_status apply(const S &step, const dl_view *const *v, int compute, void
     DL_TRY(dl_cu_copy(&own[k].v, v[k], stream));
     b.at[k] = own[k].v.data;
   }
-  launch<C, C>(step, b, v[P]->numel, stream);
+  launch<C>(step, compute, b, v[P]->numel, stream);
   for (int k = 0; k < BUFS; k++)
     if (b.at[k] && k != G) DL_TRY(dl_cu_copy(v[k], &own[k].v, stream));
   return DL_OK;

@@ -51,6 +51,10 @@ dl_status pw_run(dl_kcall *c, const pw_op *op, void *stream);
 /* The same with the numbers given instead of read from the arguments. */
 dl_status pw_run_num(dl_kcall *c, const pw_op *op, const pw_num *num, void *stream);
 
+/* dst = src, between dtypes; equal sizes. Through float32 from the short floats, through double or
+ * int64 from the others: as the CPU does. */
+dl_status dl_cu_convert(const dl_view *dst, const dl_view *src, void *stream);
+
 DL_FN float pw_given(const pw_call &p, int k, float) { return (float)p.given.f[k]; }
 DL_FN double pw_given(const pw_call &p, int k, double) { return p.given.f[k]; }
 DL_FN int64_t pw_given(const pw_call &p, int k, int64_t) { return p.given.i[k]; }

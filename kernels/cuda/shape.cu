@@ -32,7 +32,8 @@ static __global__ void put_number(void *out, int dtype, int64_t n, double v) {
 }
 /* Every element of a contiguous view becomes v. */
 static void fill(const dl_view *out, double v, void *stream) {
-  DL_LAUNCH_EACH(put_number, out->numel, stream, out->data, out->dtype, out->numel, v);
+  if (v == 0) dl_cu_zero(out->data, out->numel * dl_cu_esize(out), stream);
+  else DL_LAUNCH_EACH(put_number, out->numel, stream, out->data, out->dtype, out->numel, v);
 }
 
 /* ---- joining --------------------------------------------------------------------------------- */
