@@ -9,6 +9,7 @@
 #ifndef DL_PHILOX_H
 #define DL_PHILOX_H
 
+#include <math.h>
 #include <stdint.h>
 
 #ifndef DL_HD /* cuda.h makes it __host__ __device__ */
@@ -45,10 +46,11 @@ static inline DL_HD double dl_philox_uniform64(uint32_t a, uint32_t b) {
   uint64_t z = (uint64_t)a ^ ((uint64_t)b << 21);
   return (double)z * 1.1102230246251565e-16 + 1.1102230246251565e-16 / 2.0;
 }
-/* The angle of a Box-Muller pair from its second word, in radians, (0, 2 pi]. */
+/* The angle of a Box-Muller pair from its second word, in radians, (0, 2 pi]. Rounded once, as nvcc
+ * compiles cuRAND's sum in PyTorch. */
 static inline DL_HD float dl_philox_angle(uint32_t w) {
   const float turn = 2.3283064e-10f * 6.2831855f;
-  return (float)w * turn + turn / 2.0f;
+  return fmaf((float)w, turn, turn / 2.0f);
 }
 
 /* Blocks that a launch over n elements uses on a card that holds max_blocks. */
@@ -56,6 +58,19 @@ static inline DL_HD uint32_t dl_philox_blocks(int64_t n, uint32_t max_blocks) {
   int64_t want = (n + DL_PHILOX_BLOCK - 1) / DL_PHILOX_BLOCK;
   return (uint32_t)(want < (int64_t)max_blocks ? want : (int64_t)max_blocks);
 }
+/* randperm sorts by random keys; with so many bits one permutation in ten has equal ones, which are
+ * shuffled afterwards (ATen/native/cuda/Randperm.cu). */
+static inline int dl_philox_key_bits(int64_t n) {
+  double x = (double)n, bits = ceil(log2(x - (6 * x * x + 1) / (log(0.9) * 12)));
+  return bits < 64 ? (int)bits : 64;
+}
+/* The j-th word that thread t draws one by one. */
+static inline DL_HD uint32_t dl_philox_word(uint64_t seed, uint64_t t, uint64_t offset,
+                                            uint64_t j) {
+  dl_philox4 w = dl_philox(seed, t, offset + j / 4 * 4);
+  return w.x[j % 4];
+}
+
 /* By how much such a launch advances the offset. */
 static inline DL_HD uint64_t dl_philox_advance(int64_t n, uint32_t blocks) {
   return (uint64_t)((n - 1) / ((int64_t)DL_PHILOX_BLOCK * blocks * 4) + 1) * 4;

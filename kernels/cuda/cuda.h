@@ -279,7 +279,7 @@ struct dl_cu_view {
   int64_t stride[DL_MAXDIM];
 };
 
-/* d[0..nbytes) = s[0..nbytes), apart or the same; p[0..nbytes) = 0. An error shows at the launch. */
+/* d[0..nbytes) = s[0..nbytes), apart or the same; p[0..nbytes) = 0. Errors show afterwards. */
 static inline void dl_cu_move(void *d, const void *s, int64_t nbytes, void *stream) {
 #ifdef __CUDACC__
   if (d != s)

@@ -62,7 +62,11 @@ DL_FN double uniform(const draws &d, int64_t i, double) {
 /* u in (0, 1]; the result is never 0 */
 DL_FN float exponential(float u) {
   const float half = 5.9604644775390625e-08f;
+#ifdef __CUDA_ARCH__
+  return u >= 1 - half ? half : -__logf(u); /* as PyTorch */
+#else
   return u >= 1 - half ? half : -logf(u);
+#endif
 }
 DL_FN double exponential(double u) {
   const double half = 1.1102230246251565e-16;

@@ -10,12 +10,9 @@
 #include "order.h"
 
 struct law {
-  double a, b;                   /* bounds, mean and std, rate, probability */
+  double a, b, gap;              /* bounds and b - a; mean and std; rate; probability */
   int64_t base;
-  uint64_t range;                /* of integers; 0: 2^64 */
-  const void *prob;              /* probabilities, one an element */
-  int dprob;
-  dl_cuda_fault *fault;
+  uint64_t range, mask;          /* of integers; range 0: 2^64; mask: what is kept of a key */
 };
 
 struct draw_call { void *out; int dtype; uint64_t seed, offset; law l; };
@@ -94,82 +91,77 @@ struct wide_words {
 /* ---- numbers -> elements --------------------------------------------------------------------- */
 DL_FN float scaled(float v, double by, double from) { return DL_FMA(v, (float)by, (float)from); }
 DL_FN double scaled(double v, double by, double from) { return fma(v, by, from); }
-DL_FN float gap(float, const law &l) { return (float)l.b - (float)l.a; }
-DL_FN double gap(double, const law &l) { return l.b - l.a; }
 
-/* (0, 1] becomes [a, b): a result equal to b becomes a. */
+/* (0, 1] becomes [a, b): a result equal to b becomes a. Bounds and gap are numbers of the dtype. */
 struct put_uniform {
-  template <class V> static __device__ void at(const draw_call &p, int64_t i, V v, int64_t) {
-    dl_put(p.dtype, p.out, i, scaled(v, gap(v, p.l), p.l.a));
-    V got = dl_get<V>(p.dtype, p.out, i);
-    if (got == rounded(p.dtype, (V)p.l.b)) dl_put(p.dtype, p.out, i, (V)p.l.a);
-  }
-  template <class V> static __device__ V rounded(int dtype, V v) {
-    uint64_t room = 0;
-    dl_put(dtype, &room, 0, v);
-    return dl_get<V>(dtype, &room, 0);
+  template <class V> static __device__ void at(const draw_call &p, int64_t i, V v) {
+    dl_put(p.dtype, p.out, i, scaled(v, p.l.gap, p.l.a));
+    if (dl_get<double>(p.dtype, p.out, i) == p.l.b) dl_put(p.dtype, p.out, i, p.l.a);
   }
 };
 struct put_normal {
-  template <class V> static __device__ void at(const draw_call &p, int64_t i, V v, int64_t) {
+  template <class V> static __device__ void at(const draw_call &p, int64_t i, V v) {
     dl_put(p.dtype, p.out, i, scaled(v, p.l.b, p.l.a));
   }
 };
 struct put_integer {
-  static __device__ void at(const draw_call &p, int64_t i, uint64_t v, int64_t) {
+  static __device__ void at(const draw_call &p, int64_t i, uint64_t v) {
     uint64_t x = p.l.range ? v % p.l.range : v;
     dl_put(p.dtype, p.out, i, (int64_t)(x + (uint64_t)p.l.base));
   }
 };
+struct put_key {
+  static __device__ void at(const draw_call &p, int64_t i, uint64_t v) {
+    static_cast<uint64_t *>(p.out)[i] = (v % p.l.range + (uint64_t)p.l.base) & p.l.mask;
+  }
+};
 struct put_coin {
-  template <class V> static __device__ void at(const draw_call &p, int64_t i, V v, int64_t) {
-    dl_put(p.dtype, p.out, i, (int64_t)((double)v < p.l.a));
+  template <class V> static __device__ void at(const draw_call &p, int64_t i, V v) {
+    dl_put(p.dtype, p.out, i, (int64_t)(v < (V)p.l.a));
   }
 };
-struct put_coin_each {           /* j: where the element's own probability is */
-  static __device__ void at(const draw_call &p, int64_t i, float v, int64_t j) {
-    double own = dl_get<double>(p.l.dprob, p.l.prob, j);
-    if (!(own >= 0 && own <= 1)) dl_fault(p.l.fault, DL_FAULT_COIN);
-    dl_put(p.dtype, p.out, i, (int64_t)((double)v <= own));
-  }
-};
+DL_FN float quick_log(float u) {
+#ifdef __CUDA_ARCH__
+  return __logf(u);              /* as PyTorch */
+#else
+  return logf(u);
+#endif
+}
+/* u is in (0, 1]: near 1 the logarithm is half an epsilon, so that the result is never 0 */
 struct put_waiting {
-  static __device__ double waiting(double u, double rate, double eps) {
-    return -1.0 / rate * (u >= 1.0 - eps / 2 ? -eps / 2 : log(u));
+  static __device__ void at(const draw_call &p, int64_t i, float u) {
+    const float half = 5.9604644775390625e-08f; /* 2^-24 */
+    dl_put(p.dtype, p.out, i, -1.0f / (float)p.l.a * (u >= 1.0f - half ? -half : quick_log(u)));
   }
-  static __device__ void at(const draw_call &p, int64_t i, float v, int64_t) {
-    dl_put(p.dtype, p.out, i, waiting((double)v, p.l.a, 1.1920928955078125e-07)); /* 2^-23 */
-  }
-  static __device__ void at(const draw_call &p, int64_t i, double v, int64_t) {
-    dl_put(p.dtype, p.out, i, waiting(v, p.l.a, 2.2204460492503131e-16)); /* 2^-52 */
+  static __device__ void at(const draw_call &p, int64_t i, double u) {
+    const double half = 1.1102230246251565e-16; /* 2^-53 */
+    dl_put(p.dtype, p.out, i, -1.0 / p.l.a * (u >= 1.0 - half ? -half : log(u)));
   }
 };
 
 /* ---- the grid -------------------------------------------------------------------------------- */
-template <class M, class P> __global__ void draw(draw_call p, dl_geo<2> g) {
+template <class M, class P> __global__ void draw(draw_call p, dl_geo<1> g) {
   int64_t threads = (int64_t)gridDim.x * DL_PHILOX_BLOCK;
   int64_t t = (int64_t)blockIdx.x * DL_PHILOX_BLOCK + threadIdx.x;
   for (int64_t r = 0; t + r * threads * M::N < g.numel; r++) {
     typename M::V v[M::N];
     M::make(dl_philox(p.seed, (uint64_t)t, p.offset + 4 * (uint64_t)r), v);
     DL_UNROLL for (int i = 0; i < M::N; i++) {
-      int64_t li = t + threads * (r * M::N + i), off[2];
+      int64_t li = t + threads * (r * M::N + i), off[1];
       if (li >= g.numel) continue;
       g.place(li, off);
-      P::at(p, off[0], v[i], off[1]);
+      P::at(p, off[0], v[i]);
     }
   }
 }
 
-/* Fill `out` by law l; prob's strides are those of the probabilities, spread over out. */
+/* Fill `out` by law l. */
 template <class M, class P>
-static void fill(dl_gen *gen, const dl_view *out, const law &l, const int64_t *prob, void *stream) {
-  static const int64_t none[DL_MAXDIM] = {0};
+static void fill(dl_gen *gen, const dl_view *out, const law &l, void *stream) {
   draw_call p = {out->data, out->dtype, gen->seed, gen->offset, l};
-  const int64_t *stride[2] = {out->stride, prob ? prob : none};
-  dl_geo<2> g;
+  dl_geo<1> g;
   if (out->numel == 0) return;
-  dl_geo_make(&g, out->ndim, out->size, stride);
+  dl_geo_make(&g, out->ndim, out->size, &out->stride);
   uint32_t blocks = dl_philox_blocks(g.numel, gen->max_blocks);
   int64_t round = (int64_t)blocks * DL_PHILOX_BLOCK * M::N;
   DL_LAUNCH((draw<M, P>), blocks, DL_PHILOX_BLOCK, 0, stream, p, g);
@@ -180,17 +172,27 @@ static void fill(dl_gen *gen, const dl_view *out, const law &l, const int64_t *p
 static bool wide(const dl_kcall *c) { return c->out[0].dtype == DL_F64; }
 
 template <class M, class W, class P>
-static dl_status real(dl_kcall *c, double a, double b, void *stream) {
-  law l = {a, b, 0, 0, NULL, 0, NULL};
-  if (wide(c)) fill<W, P>(c->gen, &c->out[0], l, NULL, stream);
-  else fill<M, P>(c->gen, &c->out[0], l, NULL, stream);
+static dl_status real(dl_kcall *c, const law &l, void *stream) {
+  if (wide(c)) fill<W, P>(c->gen, &c->out[0], l, stream);
+  else fill<M, P>(c->gen, &c->out[0], l, stream);
   return DL_OK;
 }
+/* The nearest number of a dtype. */
+static double held(int dtype, double v) {
+  uint64_t room = 0;
+  dl_elem_set_f64((dl_dtype)dtype, &room, v);
+  return dl_elem_get_f64((dl_dtype)dtype, &room);
+}
 static dl_status uniform(dl_kcall *c, double a, double b, void *stream) {
-  return real<uniforms, wide_uniforms, put_uniform>(c, a, b, stream);
+  law l = {};
+  int d = c->out[0].dtype;
+  l.a = held(d, a), l.b = held(d, b), l.gap = held(d, l.b - l.a);
+  return real<uniforms, wide_uniforms, put_uniform>(c, l, stream);
 }
 static dl_status normal(dl_kcall *c, double mean, double std, void *stream) {
-  return real<normals, wide_normals, put_normal>(c, mean, std, stream);
+  law l = {};
+  l.a = mean, l.b = std;
+  return real<normals, wide_normals, put_normal>(c, l, stream);
 }
 DL_CUDA(rand) { return uniform(c, 0, 1, stream); }
 DL_CUDA(rand_like) { return uniform(c, 0, 1, stream); }
@@ -199,19 +201,22 @@ DL_CUDA(randn) { return normal(c, 0, 1, stream); }
 DL_CUDA(randn_like) { return normal(c, 0, 1, stream); }
 DL_CUDA(normal_) { return normal(c, dl_arg_f(&c->arg[1]), dl_arg_f(&c->arg[2]), stream); }
 DL_CUDA(exponential_) {
-  return real<uniforms, wide_uniforms, put_waiting>(c, dl_arg_f(&c->arg[1]), 0, stream);
+  law l = {};
+  l.a = dl_arg_f(&c->arg[1]);
+  return real<uniforms, wide_uniforms, put_waiting>(c, l, stream);
 }
 
 /* ---- rows: integers -------------------------------------------------------------------------- */
-static dl_status integers(dl_kcall *c, int64_t from, uint64_t range, void *stream) {
-  law l = {0, 0, from, range, NULL, 0, NULL};
-  if (range >= 1ull << 28 || range == 0)
-    fill<wide_words, put_integer>(c->gen, &c->out[0], l, NULL, stream);
-  else fill<words, put_integer>(c->gen, &c->out[0], l, NULL, stream);
+static dl_status integers(dl_kcall *c, int64_t from, uint64_t range, bool is_wide, void *stream) {
+  law l = {};
+  l.base = from, l.range = range;
+  if (is_wide) fill<wide_words, put_integer>(c->gen, &c->out[0], l, stream);
+  else fill<words, put_integer>(c->gen, &c->out[0], l, stream);
   return DL_OK;
 }
 static dl_status between(dl_kcall *c, int64_t from, int64_t to, void *stream) {
-  return integers(c, from, (uint64_t)to - (uint64_t)from, stream);
+  uint64_t range = (uint64_t)to - (uint64_t)from;
+  return integers(c, from, range, range >= 1ull << 28 || range == 0, stream);
 }
 DL_CUDA(randint) { return between(c, 0, c->arg[0].i, stream); }
 DL_CUDA(randint_low) { return between(c, c->arg[0].i, c->arg[1].i, stream); }
@@ -231,43 +236,102 @@ static uint64_t count_of(int dtype) {
   return 2;
 }
 DL_CUDA(random_) {
-  if (!dl_arg_given(&c->arg[1])) return integers(c, 0, count_of(c->out[0].dtype), stream);
+  int d = c->out[0].dtype;
+  if (!dl_arg_given(&c->arg[1]))
+    return integers(c, 0, count_of(d), d == DL_I64 || d == DL_F64, stream);
   if (!dl_arg_given(&c->arg[2])) return between(c, 0, c->arg[1].i, stream);
   return between(c, c->arg[1].i, c->arg[2].i, stream);
 }
 
 /* ---- rows: coins ----------------------------------------------------------------------------- */
-static dl_status coin_each(dl_kcall *c, const dl_view *prob, void *stream) {
+struct coin_call {
+  void *out;
+  const void *prob;
+  int dtype, dprob;
+  uint64_t seed, offset;
+  dl_cuda_fault *fault;
+};
+
+/* Probabilities of their own: thread t has the elements 4 t to 4 t + 3 and draws once. */
+static __global__ void coin_each(coin_call p, dl_geo<2> g, int64_t threads) {
+  DL_EACH(t, threads) {
+    dl_philox4 w = dl_philox(p.seed, (uint64_t)t, p.offset);
+    DL_UNROLL for (int j = 0; j < 4; j++) {
+      int64_t i = 4 * t + j, off[2];
+      if (i >= g.numel) continue;
+      g.place(i, off);
+      double own = dl_real_at(p.dprob, p.prob, off[1]);
+      if (p.dtype != DL_F64) own = (double)(float)own;
+      if (!(own >= 0 && own <= 1)) dl_fault(p.fault, DL_FAULT_COIN);
+      dl_set(p.dtype, p.out, off[0], (int64_t)((double)dl_philox_uniform(w.x[j]) <= own));
+    }
+  }
+}
+
+static dl_status coins(dl_kcall *c, const dl_view *prob, void *stream) {
+  enum { THREADS = 512, ADVANCE = 12 }; /* PyTorch's block; its ten, rounded up to fours */
   const dl_view *out = &c->out[0];
-  int64_t stride[DL_MAXDIM];
-  law l = {0, 0, 0, 0, prob->data, prob->dtype, dl_cuda_environment.fault};
+  dl_gen *gen = c->gen;
+  int64_t stride[DL_MAXDIM], threads = (out->numel + 3) / 4;
+  coin_call p = {out->data, prob->data, out->dtype, prob->dtype, gen->seed, gen->offset,
+                 dl_cuda_environment.fault};
+  const int64_t *strides[2] = {out->stride, stride};
   int lead = out->ndim - prob->ndim;
+  dl_geo<2> g;
   for (int d = 0; d < out->ndim; d++)
     stride[d] = d < lead || prob->size[d - lead] == 1 ? 0 : prob->stride[d - lead];
-  fill<uniforms, put_coin_each>(c->gen, out, l, stride, stream);
+  gen->offset += ADVANCE;
+  if (out->numel == 0) return DL_OK;
+  dl_geo_make(&g, out->ndim, out->size, strides);
+  DL_LAUNCH(coin_each, dl_blocks(threads, THREADS / DL_BLOCK), THREADS, 0, stream, p, g, threads);
   return DL_OK;
 }
-DL_CUDA(bernoulli) { return coin_each(c, &c->in[0], stream); }
+DL_CUDA(bernoulli) { return coins(c, &c->in[0], stream); }
 DL_CUDA(bernoulli_) {
-  if (!dl_cu_on_host(c, 1)) return coin_each(c, &c->in[1], stream);
-  return real<uniforms, wide_uniforms, put_coin>(c, dl_cu_number(c, 1), 0, stream);
+  if (!dl_cu_on_host(c, 1)) return coins(c, &c->in[1], stream);
+  law l = {};
+  l.a = dl_cu_number(c, 1);
+  return real<uniforms, wide_uniforms, put_coin>(c, l, stream);
 }
 
 /* ---- a random order: the places of random keys in rising order ------------------------------- */
 static __global__ void put_places(const int32_t *at, void *out, int dtype, int64_t n) {
-  DL_EACH(i, n) dl_put(dtype, out, i, (int64_t)at[i]);
+  DL_EACH(i, n) dl_set(dtype, out, i, (int64_t)at[i]);
+}
+/* The first thread of a run of equal keys shuffles its places. */
+static __global__ void shuffle_runs(const uint64_t *key, int32_t *at, int64_t n, uint64_t seed,
+                                    uint64_t offset) {
+  DL_EACH(i, n - 1) {
+    int64_t size = 1;
+    if (key[i] != key[i + 1] || (i > 0 && key[i - 1] == key[i])) continue;
+    while (i + size < n && key[i + size] == key[i]) size++;
+    for (int64_t k = size - 1, j = 0; k > 0; k--, j++) {
+      int64_t r = dl_philox_word(seed, (uint64_t)i, offset, (uint64_t)j) % (uint32_t)(k + 1);
+      int32_t swapped = at[i + k];
+      at[i + k] = at[i + r], at[i + r] = swapped;
+    }
+  }
 }
 
 DL_CUDA(randperm) {
-  const uint64_t below = 1ull << 56; /* of a key: equal ones are rare, and keep their order */
   const dl_view *out = &c->out[0];
-  law l = {0, 0, 0, below, NULL, 0, NULL};
+  int64_t n = out->numel;
+  dl_gen *gen = c->gen;
   dl_cu_view keys;
   dl_cu_order o;
-  if (out->numel == 0) return DL_OK;
+  law l = {};
+  if (n == 0) return DL_OK;
+  int bits = dl_philox_key_bits(n);
+  l.range = bits <= 32 ? 0xffffffffull : ~0ull; /* PyTorch's random_(lowest, highest) */
+  l.base = bits <= 32 ? -2147483647LL - 1 : -9223372036854775807LL - 1;
+  l.mask = ~0ull >> (64 - bits);
   DL_TRY(dl_cu_like(out, DL_I64, stream, &keys));
-  fill<wide_words, put_integer>(c->gen, &keys.v, l, NULL, stream);
-  DL_TRY(dl_cu_order_indices((uint64_t *)keys.v.data, out->numel, below, stream, &o));
-  DL_LAUNCH_EACH(put_places, out->numel, stream, o.at, out->data, out->dtype, out->numel);
+  fill<wide_words, put_key>(gen, &keys.v, l, stream);
+  DL_TRY(dl_cu_order_indices(reinterpret_cast<uint64_t *>(keys.v.data), n, l.mask, stream, &o));
+  if (n > 1)
+    DL_LAUNCH_EACH(shuffle_runs, n - 1, stream, static_cast<const uint64_t *>(o.key),
+                   const_cast<int32_t *>(o.at), n, gen->seed, gen->offset);
+  gen->offset += ((uint64_t)n + 3) / 4 * 4;
+  DL_LAUNCH_EACH(put_places, n, stream, o.at, out->data, out->dtype, n);
   return DL_OK;
 }

@@ -9,6 +9,7 @@
 #include "state.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "philox.h"
 #include "rng.h"
@@ -59,18 +60,17 @@ static void make_word64(const law *l, const uint32_t w[4], value v[4]) {
 }
 
 /* ---- values -> elements ---------------------------------------------------------------------- */
-/* (0, 1] becomes [a, b): a result equal to b becomes a. */
+static double held(dl_dtype d, double v) {
+  uint64_t room = 0;
+  dl_elem_set_f64(d, &room, v);
+  return dl_elem_get_f64(d, &room);
+}
+/* (0, 1] becomes [a, b): a result equal to b becomes a. Bounds and gap are numbers of the dtype. */
 static void put_uniform(const law *l, dl_dtype d, void *at, value v) {
-  double x;
-  if (d == DL_F64) {
-    x = fma(v.f, l->b - l->a, l->a);
-  } else {
-    x = fmaf((float)v.f, (float)l->b - (float)l->a, (float)l->a);
-  }
+  double a = held(d, l->a), b = held(d, l->b), gap = held(d, b - a);
+  double x = d == DL_F64 ? fma(v.f, gap, a) : (double)fmaf((float)v.f, (float)gap, (float)a);
   dl_elem_set_f64(d, at, x);
-  uint64_t end = 0;
-  dl_elem_set_f64(d, &end, l->b);
-  if (dl_elem_get_f64(d, at) == dl_elem_get_f64(d, &end)) dl_elem_set_f64(d, at, l->a);
+  if (dl_elem_get_f64(d, at) == b) dl_elem_set_f64(d, at, a);
 }
 static void put_normal(const law *l, dl_dtype d, void *at, value v) {
   double x = d == DL_F64 ? fma(v.f, l->b, l->a)
@@ -82,14 +82,13 @@ static void put_integer(const law *l, dl_dtype d, void *at, value v) {
   dl_elem_set_i64(d, at, (int64_t)(x + (uint64_t)l->base));
 }
 static void put_coin(const law *l, dl_dtype d, void *at, value v) {
-  dl_elem_set_i64(d, at, v.f < l->a);
+  dl_elem_set_i64(d, at, v.f < (d == DL_F64 ? l->a : (double)(float)l->a));
 }
-static double waiting(double u, double rate, double eps) {
-  double lg = u >= 1.0 - eps / 2 ? -eps / 2 : log(u);
-  return -1.0 / rate * lg;
-}
+/* u is in (0, 1]: near 1 the logarithm is half an epsilon, so that the result is never 0 */
 static void put_exponential(const law *l, dl_dtype d, void *at, value v) {
-  dl_elem_set_f64(d, at, waiting(v.f, l->a, d == DL_F64 ? 0x1p-52 : 0x1p-23));
+  float u = (float)v.f, lg = u >= 1.0f - 0x1p-24f ? -0x1p-24f : logf(u);
+  double wide = v.f >= 1.0 - 0x1p-53 ? -0x1p-53 : log(v.f);
+  dl_elem_set_f64(d, at, d == DL_F64 ? -1.0 / l->a * wide : (double)(-1.0f / (float)l->a * lg));
 }
 
 /* ---- the grid -------------------------------------------------------------------------------- */
@@ -144,10 +143,14 @@ static dl_status normal(dl_kcall *c, double mean, double std) {
   law l = {wide(c) ? 2 : 4, wide(c) ? make_normal64 : make_normal, put_normal, mean, std, 0, 0};
   return fill(c, &l);
 }
-static dl_status integers(dl_kcall *c, int64_t from, uint64_t range) {
-  bool w = range >= 1ull << 28 || range == 0;
+static dl_status integers(dl_kcall *c, int64_t from, uint64_t range, bool w) {
   law l = {w ? 2 : 4, w ? make_word64 : make_word, put_integer, 0, 0, from, range};
   return fill(c, &l);
+}
+
+static dl_status between(dl_kcall *c, int64_t from, int64_t to) {
+  uint64_t range = (uint64_t)to - (uint64_t)from;
+  return integers(c, from, range, range >= 1ull << 28 || range == 0);
 }
 
 /* ---- the rows -------------------------------------------------------------------------------- */
@@ -157,23 +160,22 @@ ROW(rand) { return uniform(c, 0, 1); }
 ROW(uniform_) { return uniform(c, dl_arg_f(&c->arg[1]), dl_arg_f(&c->arg[2])); }
 ROW(randn) { return normal(c, 0, 1); }
 ROW(normal_) { return normal(c, dl_arg_f(&c->arg[1]), dl_arg_f(&c->arg[2])); }
-ROW(randint) { return integers(c, 0, (uint64_t)c->arg[0].i); }
-ROW(randint_low) {
-  return integers(c, c->arg[0].i, (uint64_t)c->arg[1].i - (uint64_t)c->arg[0].i);
-}
+ROW(randint) { return between(c, 0, c->arg[0].i); }
+ROW(randint_low) { return between(c, c->arg[0].i, c->arg[1].i); }
 ROW(randint_like) {
   bool two = dl_arg_given(&c->arg[2]);
-  int64_t from = two ? c->arg[1].i : 0, to = two ? c->arg[2].i : c->arg[1].i;
-  return integers(c, from, (uint64_t)to - (uint64_t)from);
+  return between(c, two ? c->arg[1].i : 0, two ? c->arg[2].i : c->arg[1].i);
 }
 ROW(random_) {
   static const uint64_t count[DL_DTYPE_COUNT] = {
       [DL_BOOL] = 2, [DL_U8] = 256, [DL_I8] = 128, [DL_I16] = 32768, [DL_I32] = 1ull << 31,
       [DL_I64] = 1ull << 63, [DL_F16] = (1u << 11) + 1, [DL_BF16] = (1u << 8) + 1,
       [DL_F32] = (1u << 24) + 1, [DL_F64] = (1ull << 53) + 1};
-  if (!dl_arg_given(&c->arg[1])) return integers(c, 0, count[c->out[0].dtype]);
-  if (!dl_arg_given(&c->arg[2])) return integers(c, 0, (uint64_t)c->arg[1].i);
-  return integers(c, c->arg[1].i, (uint64_t)c->arg[2].i - (uint64_t)c->arg[1].i);
+  int d = c->out[0].dtype;
+  if (!dl_arg_given(&c->arg[1]))
+    return integers(c, 0, count[d], d == DL_I64 || d == DL_F64);
+  if (!dl_arg_given(&c->arg[2])) return between(c, 0, c->arg[1].i);
+  return between(c, c->arg[1].i, c->arg[2].i);
 }
 ROW(exponential_) {
   law l = {wide(c) ? 2 : 4, wide(c) ? make_uniform64 : make_uniform, put_exponential,
@@ -181,47 +183,78 @@ ROW(exponential_) {
   return fill(c, &l);
 }
 
-/* An order of its own (PyTorch sorts random keys): Fisher and Yates over the words in turn. */
+/* ---- a random order: the places of random keys in rising order ------------------------------- */
+typedef struct key { uint64_t bits; int64_t at; } key;
+
+static int by_key(const void *a, const void *b) {
+  const key *p = a, *q = b;
+  if (p->bits != q->bits) return p->bits < q->bits ? -1 : 1;
+  return p->at < q->at ? -1 : p->at > q->at;
+}
+
+/* Equal keys, from k[first] on: their places are shuffled by words that thread `first` draws. */
+static int64_t shuffle_run(const dl_gen *g, key *k, int64_t first, int64_t n) {
+  int64_t size = 1;
+  while (first + size < n && k[first + size].bits == k[first].bits) size++;
+  for (int64_t i = size - 1, j = 0; i > 0; i--, j++) {
+    uint32_t w = dl_philox_word(g->seed, (uint64_t)first, g->offset, (uint64_t)j);
+    key *a = &k[first + i], *b = &k[first + w % (uint32_t)(i + 1)];
+    int64_t at = a->at;
+    a->at = b->at, b->at = at;
+  }
+  return size;
+}
+
 ROW(randperm) {
   const dl_view *o = &c->out[0];
   law l = {2, make_word64, put_integer, 0, 0, 0, 0};
   value *v;
   dl_dtype d = (dl_dtype)o->dtype;
   int64_t n = o->numel, es = (int64_t)dl_dtype_size(d);
-  DL_TRY(values(c, &l, n, &v));
-  for (int64_t i = 0; i < n; i++) dl_elem_set_i64(d, o->data + i * es, i);
-  for (int64_t i = 0; i < n - 1; i++) {
-    int64_t z = i + (int64_t)(v[i].u % (uint64_t)(n - i));
-    int64_t a = dl_elem_get_i64(d, o->data + i * es), b = dl_elem_get_i64(d, o->data + z * es);
-    dl_elem_set_i64(d, o->data + i * es, b);
-    dl_elem_set_i64(d, o->data + z * es, a);
+  if (n == 0) return DL_OK;
+  int bits = dl_philox_key_bits(n);
+  uint64_t range = bits <= 32 ? UINT32_MAX : UINT64_MAX; /* PyTorch's random_(lowest, highest) */
+  uint64_t base = bits <= 32 ? (uint64_t)INT32_MIN : (uint64_t)INT64_MIN;
+  void *mem;
+  DL_TRY(dl_scratch((size_t)n * sizeof(key), &mem));
+  dl_status st = values(c, &l, n, &v);
+  key *k = mem;
+  for (int64_t i = 0; st == DL_OK && i < n; i++)
+    k[i] = (key){(v[i].u % range + base) & (UINT64_MAX >> (64 - bits)), i};
+  if (st == DL_OK) {
+    qsort(k, (size_t)n, sizeof *k, by_key);
+    for (int64_t i = 0; i < n; i += shuffle_run(c->gen, k, i, n)) {}
+    for (int64_t i = 0; i < n; i++) dl_elem_set_i64(d, o->data + i * es, k[i].at);
+    c->gen->offset += ((uint64_t)n + 3) / 4 * 4;
+    dl_scratch_free(v, (size_t)n * sizeof *v + 1);
   }
-  dl_scratch_free(v, (size_t)n * sizeof *v + 1);
-  return DL_OK;
+  dl_scratch_free(mem, (size_t)n * sizeof(key));
+  return st;
 }
 
 /* ---- coins ----------------------------------------------------------------------------------- */
+/* Probabilities of their own: thread t has the elements 4 t to 4 t + 3 and draws once; the offset
+ * goes on by PyTorch's ten, rounded up to fours. */
 static dl_status coins_tensor(dl_kcall *c, const dl_view *prob) {
   const dl_view *o = &c->out[0];
   int64_t stride[DL_MAXDIM], es = (int64_t)dl_dtype_size((dl_dtype)o->dtype),
           ps = (int64_t)dl_dtype_size((dl_dtype)prob->dtype), i = 0;
-  law l = {4, make_uniform, put_coin, 0, 0, 0, 0};
-  value *v;
   int lead = o->ndim - prob->ndim;
   for (int d = 0; d < o->ndim; d++)
     stride[d] = d < lead || prob->size[d - lead] == 1 ? 0 : prob->stride[d - lead];
-  DL_TRY(values(c, &l, o->numel, &v));
   dl_status st = DL_OK;
   dl_walk w;
   dl_walk_begin(&w, o->ndim, o->size, -1);
   dl_walk_add(&w, o->ndim, o->stride, -1);
   dl_walk_add(&w, o->ndim, stride, -1);
-  for (; w.left > 0 && st == DL_OK; dl_walk_next(&w)) {
+  for (; w.left > 0 && st == DL_OK; dl_walk_next(&w), i++) {
     double p = dl_elem_get_f64((dl_dtype)prob->dtype, prob->data + w.off[1] * ps);
+    if (o->dtype != DL_F64) p = (double)(float)p;
     if (!(p >= 0 && p <= 1)) st = dl_fail(DL_RuntimeError, DL_E_INDEX, "0 <= p4 && p4 <= 1");
-    dl_elem_set_i64((dl_dtype)o->dtype, o->data + w.off[0] * es, v[i++].f <= p);
+    uint32_t word = dl_philox_word(c->gen->seed, (uint64_t)i / 4, c->gen->offset, (uint64_t)i % 4);
+    dl_elem_set_i64((dl_dtype)o->dtype, o->data + w.off[0] * es, dl_philox_uniform(word) <= p);
   }
-  dl_scratch_free(v, (size_t)o->numel * sizeof *v + 1);
+  c->gen->offset += 12;
   return st;
 }
 

@@ -89,8 +89,8 @@ static void bad_coin(void) {
   k.out[0] = (dl_view){(char *)made, DL_F32, 1, n, &n, &one};
   is_status(cuda_test_run(DL_OP_bernoulli, &k, 0), "", "a coin with probability 2 is drawn");
   is_int(cuda_test_fault()->code, DL_FAULT_COIN, "and noted");
-  is_int(cuda_test_fault()->thread[0], 33, "with the thread that met it");
-  is_int(gen.offset, 4, "the generator goes on by four numbers a thread");
+  is_int(cuda_test_fault()->thread[0], 33 / 4, "with the thread that met it");
+  is_int(gen.offset, 12, "the generator goes on by twelve, whatever the size");
 }
 
 /* ---- random numbers -------------------------------------------------------------------------- */

@@ -37,8 +37,12 @@ static const law laws[] = {
     LAW(randint_low, I32, "randint(-7, 9) in int32", 0, I(-7), I(9)),
     LAW(randint, I64, "randint(2^40)", 0, I(1ll << 40)),
     LAW(random_, U8, "random_() in uint8", 0, NIL, NIL, NIL),
+    LAW(random_, I32, "random_() in int32", 0, NIL, NIL, NIL),
     LAW(random_, I64, "random_() in int64", 0, NIL, NIL, NIL),
     LAW(exponential_, F32, "exponential_(2)", 1e-6, NIL, F(2)),
+    LAW(uniform_, BF16, "uniform_(-0.1, 0.1) in bfloat16", 0, NIL, F(-0.1), F(0.1)),
+    LAW(exponential_, F64, "exponential_(0.5) in float64", 1e-12, NIL, F(0.5)),
+    LAW(randperm, I64, "randperm", 0, I(0)),
     {DL_OP_bernoulli_, DL_F32, "bernoulli_(0.3)", {NIL, F(0.3)}, 0.3, 0},
 };
 
