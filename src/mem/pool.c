@@ -179,8 +179,15 @@ static dl_chunk *find_free(dl_pool *p, const dl_request *r) {
   return c->bytes - r->bytes >= dl_conf.max_non_split_rounding ? NULL : c;
 }
 
+/* The card's figures, if it did not tell them when the pool was made. */
+static int know_card(dl_pool *p) {
+  return p->props.total_memory ? DL_CU_OK : p->drv->props(p->dev, &p->props);
+}
+
 /* Ask the driver: a segment, or pages of an expandable one. The chunk is in its set then. */
 static int grow(dl_pool *p, dl_request *r, bool retry, dl_chunk **out) {
+  int known = know_card(p);
+  if (known) return known;
   if (retry) p->stats.num_alloc_retries++;
   if (!r->counted) {
     r->counted = true;

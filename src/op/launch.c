@@ -16,13 +16,14 @@
 static dl_gen gpu_gens[DL_GPU_MAX];
 static uint32_t gens_epoch;
 
-static void gen_start(dl_gen *g, int dev) {
+/* The numbers depend on how many blocks the card holds: 0 as long as it has not told. */
+static int gen_start(dl_gen *g, int dev) {
   dl_props p;
   memset(&p, 0, sizeof p);
   g->philox = true;
-  g->max_blocks = 1;
-  if (dl_gpu->props(dev, &p) == DL_CU_OK && p.sm_count > 0)
-    g->max_blocks = (uint32_t)(p.sm_count * (p.max_threads_per_sm / 256));
+  int code = dl_gpu->props(dev, &p), blocks = p.sm_count * (p.max_threads_per_sm / 256);
+  if (!code) g->max_blocks = blocks > 0 ? (uint32_t)blocks : 1;
+  return code;
 }
 
 /* A new driver may be another card: its generators start where manual_seed left the CPU's. */
@@ -39,6 +40,10 @@ dl_gen *dl_gen_of(dl_device d) {
   dl_gen *g = &gpu_gens[d.index < 0 ? dl_gpu_current() : d.index];
   if (!g->max_blocks) gen_start(g, d.index < 0 ? dl_gpu_current() : d.index);
   return g;
+}
+
+dl_status dl_gen_ready(dl_gen *g, dl_device d) {
+  return g->philox && !g->max_blocks ? dl_gpu_error(gen_start(g, d.index)) : DL_OK;
 }
 
 /* ---- dry runs -------------------------------------------------------------------------------- */

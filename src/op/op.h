@@ -176,6 +176,8 @@ dl_status dl_tensor_copy_values(dl_tensor *dst, const dl_tensor *src, bool async
 dl_status dl_tensor_count_nonzero(const dl_tensor *t, int64_t *count);
 /* The default generator of device d: MT19937 on the CPU, Philox on a GPU. */
 dl_gen *dl_gen_of(dl_device d);
+/* Before g draws on d: what it must know of the card. */
+dl_status dl_gen_ready(dl_gen *g, dl_device d);
 /* add, sub, mul, div of two tensors: the path that costs nanoseconds. */
 dl_status dl_op2(dl_opid op, dl_tensor *a, dl_tensor *b, dl_tensor **out);
 

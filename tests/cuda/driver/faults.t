@@ -112,6 +112,28 @@ $out = run_prompt($pin, DLREPL_FAKE_CUDA_FAIL => 'cudaHostRegister:1=2');
 like($out, qr/^AcceleratorError: CUDA error: out of memory\n(?:.*\n)*pinned\ttrue$/m,
      'pinned memory that the system refuses is told, and asked for anew') or diag($out);
 
+# ---- the first touch -----------------------------------------------------------------------------
+# Whatever fails while a context is made is told or mended, and nothing is done by halves.
+my $first = <<'L';
+for i = 1, 4 do
+  local ok, e = pcall(function()
+    torch.manual_seed(1)
+    return torch.rand(2000, {device = "cuda"}):sum():item()
+  end)
+  print(i, ok, ok and string.format("%.3f", e) or tostring(e):match("^[^\n]*"))
+end
+print(torch.cuda.get_device_name(), torch.cuda.mem_get_info() > 0)
+L
+my ($right) = run_lua($first) =~ /^4\ttrue\t(\S+)$/m;
+for my $call (qw(cudaSetDevice cudaHostAlloc cudaHostGetDevicePointer cudaMemGetInfo
+                 cudaGetDeviceProperties cudaDeviceGetAttribute cudaDeviceGetDefaultMemPool
+                 cudaMemPoolSetAttribute cudaMalloc cudaGetLastError)) {
+    my $out = run_lua($first, DLREPL_FAKE_CUDA_FAIL => "$call:1=801,$call:2=801");
+    like($out, qr/^4\ttrue\t\Q$right\E\nFake GPU\ttrue$/m, "$call fails at first: it ends well")
+        or diag($out);
+    unlike($out, qr/^\d\ttrue\t(?!\Q$right\E)/m, "$call: and gives no other numbers before");
+}
+
 # ---- CUDA_LAUNCH_BLOCKING ------------------------------------------------------------------------
 my %late = (DLREPL_FAKE_CUDA_FAIL => 'cudaStreamSynchronize:31=700');
 like(run_prompt($train, %late),
