@@ -14,7 +14,7 @@ extern "C" {
 
 #include "kernel.h"
 
-#define DL_CUDA_ABI 6
+#define DL_CUDA_ABI 7
 
 /* ---- bad values seen by a kernel ------------------------------------------------------------- */
 /* id, PyTorch's file, line and kernel, PyTorch's assertion. A kernel that meets such a value notes

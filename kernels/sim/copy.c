@@ -159,6 +159,18 @@ int dl_sim_copy(const dl_copy *c, dl_stream s) {
   return device_copy(c, s);
 }
 
+/* Pages that nobody has touched get memory, as they would from a kernel. */
+const void *dl_sim_peek(int dev, const void *p, size_t n) {
+  dl_error kept = dl_err;
+  dl_simdev *d;
+  char *host;
+  int e = dl_sim_enter(dev, &d);
+  if (!e) e = dl_sim_reach(d, p, n, &host);
+  if (!e && !dl_sim.dry) return host;
+  dl_err = kept;
+  return NULL;
+}
+
 int dl_sim_fill(int dev, void *p, int byte, size_t n, dl_stream s) {
   dl_simdev *d;
   char *host;

@@ -285,7 +285,7 @@ void dl_sim_lose(int dev) {
     .event_query = dl_sim_event_query, .event_sync = dl_sim_event_sync,                           \
     .event_elapsed = dl_sim_event_elapsed, .copy = dl_sim_copy, .fill = dl_sim_fill,              \
     .launch = dl_sim_launch, .copy_view = dl_sim_copy_view, .host_us = host_us, .busy = busy,     \
-    .set_tf32 = set_tf32, .why = why                                                              \
+    .set_tf32 = set_tf32, .why = why, .peek = dl_sim_peek                                         \
   }
 
 const dl_driver *dl_sim_driver(bool dry) {

@@ -139,6 +139,7 @@ int dl_sim_event_elapsed(dl_event *from, dl_event *to, double *ms);
 
 int dl_sim_copy(const dl_copy *c, dl_stream s);
 int dl_sim_fill(int dev, void *p, int byte, size_t n, dl_stream s);
+const void *dl_sim_peek(int dev, const void *p, size_t n);
 /* The card's own kernel of an op that draws random numbers; NULL for all others. */
 dl_kernel_fn dl_sim_random(dl_opid op);
 int dl_sim_launch(int dev, dl_stream s, dl_kcall *k);

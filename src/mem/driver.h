@@ -116,6 +116,9 @@ typedef struct dl_driver {
   void (*trim)(int dev);
   /* Products on stream s work in these bytes of the pool's; p NULL: no longer. NULL: none do. */
   void (*workspace)(int dev, dl_stream s, void *p, size_t nbytes);
+  /* The same bytes where the host reads them at once, without a copy or the clock knowing of it;
+   * NULL: not these bytes. Raises nothing. NULL: never. */
+  const void *(*peek)(int dev, const void *p, size_t nbytes);
 } dl_driver;
 
 /* For a driver that finds no memory for a need of its own: what the pool of dev keeps in store goes

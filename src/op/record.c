@@ -156,22 +156,11 @@ size_t dl_rec_bytes(const dl_tensor *t) {
   return (size_t)t->numel * dl_dtype_size((dl_dtype)t->dtype);
 }
 
-/* Where t's bytes can be read at once; NULL: nowhere. A simulated GPU's memory lies at its address
- * without the mark that makes it the device's (kernels/sim/memory.c), and its kernels are done. */
-#define SIM_MARK ((uintptr_t)1 << 62)
-static char *readable(const dl_tensor *t) {
-  if (t->st->numberless || !t->data) return NULL;
-  if (t->dev.type == DL_CPU) return t->data;
-  if (!dl_is_gpu(t->dev) || !dl_gpu || !dl_gpu->simulated || dl_gpu->dry) return NULL;
-  const dl_devmem *m = dl_devmem_of(t->st);
-  return m && dl_devmem_lives(m) ? (char *)((uintptr_t)t->data & ~SIM_MARK) : NULL;
-}
-
-bool dl_rec_can_read(const dl_tensor *t) { return t->numel == 0 || readable(t); }
+bool dl_rec_can_read(const dl_tensor *t) { return t->numel == 0 || dl_tensor_peek(t); }
 
 /* The elements in row-major order, in memory of their own; NULL where they cannot be read. */
 void *dl_rec_snapshot(dl_tensor *t) {
-  char *data = readable(t);
+  char *data = (char *)dl_tensor_peek(t); /* only read: a view has no const */
   void *p = data ? malloc(dl_rec_bytes(t) + 1) : NULL;
   int64_t stride[DL_MAXDIM];
   if (!p) return NULL;

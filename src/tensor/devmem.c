@@ -126,6 +126,17 @@ static void reach(const dl_tensor *t, char **first, size_t *nbytes) {
   *nbytes = (size_t)span * dl_dtype_size((dl_dtype)t->dtype);
 }
 
+const char *dl_tensor_peek(const dl_tensor *t) {
+  if (t->st->numberless) return NULL;
+  if (!dl_is_gpu(t->dev)) return t->data;
+  const dl_devmem *m = t->numel ? dl_devmem_of(t->st) : NULL;
+  if (!dl_gpu || !dl_gpu->peek || !m || !dl_devmem_lives(m)) return NULL;
+  char *first;
+  size_t nbytes;
+  reach(t, &first, &nbytes);
+  return dl_gpu->peek(t->dev.index, first, nbytes);
+}
+
 /* A dry run's result: nan, or 0 where the dtype has no nan; one element, seen as all of them. */
 static dl_status no_numbers(const dl_tensor *t, dl_tensor **out) {
   static const int64_t still[DL_MAXDIM];

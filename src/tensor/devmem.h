@@ -58,6 +58,9 @@ extern bool dl_devmem_hollow;
 dl_status dl_tensor_new_pinned(const dl_meta *m, dl_tensor **out);
 
 /* ---- between host and device ----------------------------------------------------------------- */
+/* Where the host can read t's elements as t's strides say, without waiting for a device; NULL:
+ * nowhere, there are none, or a dry run has none. */
+const char *dl_tensor_peek(const dl_tensor *t);
 /* A CPU tensor with t's values: t itself (retained) where it is one, else a copy in t's layout,
  * waiting for the device. */
 dl_status dl_tensor_on_host(const dl_tensor *t, dl_tensor **out);

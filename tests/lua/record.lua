@@ -236,6 +236,21 @@ do
   tap.is(d, b, "and the same running statistics")
 end
 
+-- memory of a simulated GPU that nobody has touched
+do
+  dlrepl.simulate "t4"
+  local w = torch.empty(3000000, {device = "cuda"})
+  local r = record(function()
+    w:fill_(5)
+    return torch.empty(3000000, {device = "cuda", dtype = torch.float16}) + 1
+  end, {watch = {w = w}})
+  tap.ok(r.params[1].changed, "a GPU's tensor is watched before anything was written into it")
+  tap.is(r.error, nil, "and one of a record's own is an operand then")
+  dlrepl.simulate(false, {force = true})
+  r = record(function() return 1 end, {watch = {w = w}})
+  tap.ok(not r.params[1].changed, "a tensor whose GPU is gone is watched and not read")
+end
+
 -- bad use -----
 do
   local r = record(function() return torch.ones(2) + torch.ones(3) end)
