@@ -79,33 +79,6 @@ static int mem_free(int dev, void *p, size_t) {
   return dl_cuda_waited(dev, cudaFree(p));
 }
 static void trim(int dev) { dl_cuda_scratch_trim(dev); }
-/* Host memory of ours that CUDA is asked to pin: it outlives a context that is lost. Pages are the
- * unit; the word before them says where the block begins. */
-static int pinned_new(size_t n, void **out) {
-  const size_t page = 4096, whole = (n + page - 1) / page * page;
-  int dev = dl_cuda_now() < 0 ? 0 : dl_cuda_now();
-  void *base;
-  *out = nullptr;
-  DL_CUDA_ENTER(dev);
-  if (whole < n || dl_host_alloc(whole + 2 * page, &base) != DL_OK) return DL_CU_RAISED;
-  char *p = (char *)(((uintptr_t)base + page + sizeof base - 1) / page * page);
-  int code = dl_cuda_code(dev, cudaHostRegister(p, whole, cudaHostRegisterPortable));
-  if (code) {
-    dl_host_free(base, whole + 2 * page);
-    return code;
-  }
-  ((void **)p)[-1] = base;
-  *out = p;
-  return DL_CU_OK;
-}
-static int pinned_free(void *p, size_t n) {
-  const size_t page = 4096, whole = (n + page - 1) / page * page;
-  cudaError_t e = dl_cuda_forked ? cudaSuccess : cudaHostUnregister(p);
-  if (e != cudaSuccess) cudaGetLastError(); /* a reset has let it go already */
-  dl_host_free(((void **)p)[-1], whole + 2 * page);
-  return DL_CU_OK;
-}
-
 /* ---- copies and launches --------------------------------------------------------------------- */
 static int wait_for(int dev) {
   DL_CUDA_ENTER(dev);
@@ -130,7 +103,10 @@ static int copy(const dl_copy *c, dl_stream s) {
   /* the peer's own queue must not run ahead of what it was sent */
   if (c->kind == DL_COPY_PEER) return dl_cuda_waited(dev, cudaStreamSynchronize(dl_cuda_stream(s)));
   bool host = c->kind == DL_COPY_H2D || c->kind == DL_COPY_D2H;
-  if (!host || c->async) return DL_CU_OK;
+  if (!host) return DL_CU_OK;
+  if (c->async)
+    return c->pinned ? dl_cuda_pinned_copy(c->kind == DL_COPY_H2D ? c->src : c->dst, dev, s)
+                     : DL_CU_OK;
   return dl_cuda_waited(dev, cudaStreamSynchronize(dl_cuda_stream(s)));
 }
 
@@ -139,44 +115,14 @@ static int fill(int dev, void *p, int byte, size_t n, dl_stream s) {
   return dl_cuda_code(dev, cudaMemsetAsync(p, byte, n, dl_cuda_stream(s)));
 }
 
-/* Row-major, without holes. */
-static bool dense(const dl_view *v) {
-  int64_t want = 1;
-  for (int d = v->ndim - 1; d >= 0; d--) {
-    if (v->size[d] != 1 && v->stride[d] != want) return false;
-    want *= v->size[d];
-  }
-  return true;
-}
-
-/* CUDA_LAUNCH_BLOCKING=1: what was queued is done before anything else. */
-static int queued(int dev, int code, dl_stream s) {
-  return code || !blocking ? code : dl_cuda_waited(dev, cudaStreamSynchronize(dl_cuda_stream(s)));
-}
-
 static int launched(int dev, dl_status st, dl_stream s) {
   int code = dl_cuda_code(dev, cudaGetLastError()), refused = dl_cuda_refused();
   if (!code && st != DL_OK) code = refused ? refused : DL_CU_RAISED;
-  return queued(dev, code, s);
-}
-
-/* A copy that moves bytes as they lie is the copy engine's work, as in PyTorch. */
-static bool moves_bytes(const dl_kcall *k) {
-  const dl_view *to = &k->out[0], *from = &k->in[k->nin - 1];
-  if (k->op != DL_OP_copy_ || (k->numbers >> (k->nin - 1) & 1) || to->dtype != from->dtype)
-    return false;
-  size_t n = (size_t)to->numel * dl_dtypes[to->dtype].size;
-  return to->numel == from->numel && dense(to) && dense(from) &&
-         (to->data + n <= from->data || from->data + n <= to->data);
+  if (code || !blocking) return code;
+  return dl_cuda_waited(dev, cudaStreamSynchronize(dl_cuda_stream(s)));
 }
 
 static int run(int dev, dl_stream s, dl_kcall *k) {
-  if (moves_bytes(k)) {
-    size_t n = (size_t)k->out[0].numel * dl_dtypes[k->out[0].dtype].size;
-    cudaError_t e = cudaMemcpyAsync(k->out[0].data, k->in[k->nin - 1].data, n,
-                                    cudaMemcpyDeviceToDevice, dl_cuda_stream(s));
-    return queued(dev, dl_cuda_code(dev, e), s);
-  }
   dl_cuda_fn fn = dl_cuda_plugin.kernels[k->op];
   if (!fn) return DL_CU_UNSUPPORTED;
   dl_cuda_mark mark = dl_cuda_scratch_begin(dl_cuda_stream(s));
@@ -277,7 +223,7 @@ extern "C" const dl_driver *dl_cuda_open(dl_cuda_absence *absence) {
   d.va_new = dl_cuda_va_new, d.va_free = dl_cuda_va_free;
   d.page_map = dl_cuda_page_map, d.page_unmap = dl_cuda_page_unmap;
   d.trim = trim, d.workspace = dl_cuda_blas_workspace;
-  d.pinned_new = pinned_new, d.pinned_free = pinned_free;
+  d.pinned_new = dl_cuda_pinned_new, d.pinned_free = dl_cuda_pinned_free;
   dl_cuda_queue_rows(&d);
   d.copy = copy, d.fill = fill, d.launch = launch, d.copy_view = copy_view;
   d.plain = plain;

@@ -68,6 +68,12 @@ int dl_cuda_page_map(int dev, void *p, size_t n);
 int dl_cuda_page_unmap(int dev, void *p, size_t n);
 void dl_cuda_ranges_forget(int dev);
 
+/* pinned.cc: rows of driver.h; a copy that the host does not wait for is at pinned memory. */
+int dl_cuda_pinned_new(size_t n, void **out);
+int dl_cuda_pinned_free(void *p, size_t n);
+int dl_cuda_pinned_copy(const void *host, int dev, dl_stream s);
+void dl_cuda_pinned_forget(int dev);
+
 /* nvml.cc: rows of driver.h that nvidia-smi's library answers. */
 int dl_cuda_busy(int dev, double *kernel_us, double *elapsed_us);
 int dl_cuda_users(int dev, dl_gpu_user *out, int most);

@@ -36,7 +36,7 @@ static bool kills(int code) {
 int dl_cuda_code(int dev, cudaError_t e) {
   if (e == cudaSuccess) return DL_CU_OK;
   int code = (int)e;
-  if (code != DL_CU_NOT_READY) cudaGetLastError(); /* ours is told once; standing ones come again */
+  cudaGetLastError(); /* ours is told once, also "not ready"; standing ones come again */
   if (dev >= 0 && kills(code) && !dl_cuda_dev[dev].error) dl_cuda_dev[dev].error = code;
   return code;
 }
@@ -170,6 +170,7 @@ int dl_cuda_forget(int dev) {
   cudaError_t e = cudaDeviceReset();
   cudaGetLastError();
   dl_cuda_ranges_forget(dev);
+  dl_cuda_pinned_forget(dev);
   if (e == cudaSuccess) e = cudaSetDevice(dev);
   if (e == cudaSuccess) e = cudaFree(nullptr); /* a new context, if there can be one */
   return dl_cuda_code(dev, e);

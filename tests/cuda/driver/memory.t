@@ -122,6 +122,42 @@ L
 ok(($n->{cudaMallocAsync} // 0) <= 1, 'a stream\'s small scratch is asked for once')
     or diag("cudaMallocAsync $n->{cudaMallocAsync}");
 
+# ---- pinned memory -------------------------------------------------------------------------------
+my $batches = <<'L';
+local sum = 0
+for i = 1, 10 do
+  local batch = torch.full({1000}, i):pin_memory()
+  local there = batch:to("cuda", {non_blocking = true})
+  batch = nil
+  collectgarbage() collectgarbage()
+  sum = sum + there:sum():item()
+end
+print(sum)
+L
+($out, $n) = calls($batches);
+is("$n->{cudaHostRegister} $out", "1 55000\n", 'pinned blocks are used again');
+($out, $n) = calls($batches, DLREPL_FAKE_CUDA_FAIL => 'cudaEventQuery:*=600');
+is("$n->{cudaHostRegister} $out", "10 55000\n", 'not while a copy may be at them');
+is($n->{cudaHostUnregister} // 0, 0, 'nor are they freed then');
+($out, $n) = calls(<<'L');
+for _ = 1, 8 do
+  local x = torch.zeros(20 * 2 ^ 20 // 1 | 0):pin_memory() -- 80 MiB
+  x = nil
+  collectgarbage() collectgarbage()
+  torch.zeros(2 ^ 25 // 1 | 0):pin_memory()                -- 128 MiB
+  collectgarbage() collectgarbage()
+end
+L
+is($n->{cudaHostRegister} . ' ' . ($n->{cudaHostUnregister} // 0), '2 0',
+   'large ones too, up to 256 MiB');
+($out, $n) = calls(<<'L', DLREPL_FAKE_CUDA_FAIL => 'cudaEventQuery:*=600,cudaStreamQuery:*=600');
+local e = torch.cuda.Event()
+e:record()
+print(e:query(), torch.cuda.current_stream():query())
+print((torch.ones(2):cuda() + 1):sum():item())
+L
+is($out, "false\tfalse\n4.0\n", 'to be not ready is no error of what comes next');
+
 # ---- each call fails in turn ---------------------------------------------------------------------
 # Memory is taken, lost and given back around errors: afterwards the card has all of it.
 my $stress = <<'L';

@@ -15,6 +15,7 @@
 
 typedef void *cudaStream_t;
 typedef int cudaMemPool_t;
+enum { cudaErrorNotReady = 600 };
 struct fake_event { double ms; };
 typedef fake_event *cudaEvent_t;
 enum cudaMemcpyKind {
