@@ -114,10 +114,12 @@ int dl_throw(lua_State *L, dl_class cls, dl_status kind, const char *fmt, ...) D
 dl_status dl_park_error(lua_State *L);
 /* PyTorch's name of a Lua value's type: "int", "float", "str", "Tensor", "NoneType", "list" … */
 const char *dl_type_name(lua_State *L, int i);
-/* What the user's code calls t ("model[0].weight"); NULL when nobody of his holds it. */
+/* A function, or what has __call. */
+bool dl_is_callable(lua_State *L, int i);
 /* held.c: a GPU is out of memory: the variable that keeps older passes joins the error's notes */
 void dl_find_keeper(lua_State *L);
 uint32_t dl_held_input(void);                            /* how many inputs have ended */
+/* What the user's code calls t ("model[0].weight"); NULL when nobody of his holds it. */
 const char *dl_whois(lua_State *L, const dl_tensor *t, char *out, size_t cap);
 void dl_error_open(lua_State *L, int dlrepl);
 /* Nearest string key of the table at `tbl` to `name`, or NULL; valid while the table lives. */

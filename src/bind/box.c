@@ -61,6 +61,13 @@ int dl_metatable(lua_State *L, const dl_tag_info *tag) {
   return 1;
 }
 
+bool dl_is_callable(lua_State *L, int i) {
+  if (lua_isfunction(L, i)) return true;
+  if (luaL_getmetafield(L, i, "__call") == LUA_TNIL) return false;
+  lua_pop(L, 1);
+  return true;
+}
+
 dl_box *dl_push_shell(lua_State *L) { return dl_new_object(L, &dl_t_tensor); }
 
 static void push_shared_table(lua_State *L) {

@@ -222,7 +222,7 @@ static int add_hook(lua_State *L, int *slot, int fn, const dl_tensor *t) {
 }
 
 static void check_callable(lua_State *L, int i, const char *fn) {
-  if (lua_isfunction(L, i) || luaL_getmetafield(L, i, "__call") != LUA_TNIL) return;
+  if (dl_is_callable(L, i)) return;
   dl_type_error(L, "%s(): argument 'hook' must be callable, not %s", fn, dl_type_name(L, i));
 }
 

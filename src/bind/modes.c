@@ -165,7 +165,7 @@ static int l_is_anomaly_enabled(lua_State *L) {
 }
 
 static void check_hook(lua_State *L, int i, const char *name) {
-  if (lua_isfunction(L, i) || luaL_getmetafield(L, i, "__call") != LUA_TNIL) return;
+  if (dl_is_callable(L, i)) return;
   if (lua_isnone(L, 2))
     dl_type_error(L, "saved_tensors_hooks.__init__() missing %s", lua_isnone(L, 1)
                   ? "2 required positional arguments: 'pack_hook' and 'unpack_hook'"
@@ -178,10 +178,9 @@ static void check_hook(lua_State *L, int i, const char *name) {
 static int l_saved_tensors_hooks(lua_State *L) {
   check_hook(L, 1, "pack_hook");
   check_hook(L, 2, "unpack_hook");
-  lua_settop(L, lua_gettop(L) < 3 ? 2 : lua_gettop(L));
   if (forbidden[0]) return dl_throw(L, DL_RuntimeError, DL_E_AUTOGRAD, "%s", forbidden);
-  dl_saved_hooks_push(L, 1, 2);
   guard *g = push_guard(L);
+  dl_saved_hooks_push(L, 1, 2);
   g->open = g->hooks = 1;
   if (n_open == 0) dl_here(L, first_open, sizeof first_open);
   n_open++;

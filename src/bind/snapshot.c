@@ -51,34 +51,47 @@ static void push_line(lua_State *L, const dl_where *w, const char *of) {
   lua_rawseti(L, -2, 1);
 }
 
-/* made: the tensors' records by address */
-static void push_block(lua_State *L, const dl_pool_item *it, int made) {
+/* What a device's tensors lie on, by address. Copies: pushing anything may collect a tensor. */
+typedef struct made { uint64_t addr; dl_where where; const char *op; } made;
+typedef struct maker { made *at; size_t n; } maker;
+
+static int by_address(const void *a, const void *b) {
+  uint64_t x = ((const made *)a)->addr, y = ((const made *)b)->addr;
+  return (x > y) - (x < y);
+}
+
+/* Pushes the memory of what it gives. */
+static maker push_made(lua_State *L, int dev) {
+  size_t cap = 0;
+  maker k = {NULL, 0};
+  for (dl_devmem *m = dl_devmem_first; m; m = m->next) cap++;
+  k.at = lua_newuserdatauv(L, cap * sizeof *k.at + 1, 0);
+  for (dl_devmem *m = dl_devmem_first; m && k.n < cap; m = m->next) {
+    if (m->st->dev.index != dev || !dl_devmem_lives(m)) continue;
+    k.at[k.n++] = (made){(uint64_t)(uintptr_t)dl_chunk_ptr(m->chunk), m->where, m->op};
+  }
+  if (k.n) qsort(k.at, k.n, sizeof *k.at, by_address);
+  return k;
+}
+
+static void push_block(lua_State *L, const dl_pool_item *it, const maker *k) {
   static const char *const state[] = {"inactive", "active_allocated", "active_awaiting_free"};
-  static const dl_where nowhere;
+  static const made nobody;
+  made key = {.addr = it->address};
+  const made *m = it->state == 1 && k->n
+                      ? bsearch(&key, k->at, k->n, sizeof key, by_address) : NULL;
+  if (!m) m = &nobody;
   lua_createtable(L, 0, 5);
   put(L, "address", (int64_t)it->address);
   put(L, "size", it->bytes);
   put(L, "requested_size", it->requested);
   put_str(L, "state", state[it->state]);
-  lua_rawgeti(L, made, (lua_Integer)it->address);
-  const dl_devmem *m = it->state == 1 ? lua_touserdata(L, -1) : NULL;
-  lua_pop(L, 1);
-  push_line(L, m ? &m->where : &nowhere, m ? m->op : NULL);
+  push_line(L, &m->where, m->op);
   lua_setfield(L, -2, "frames");
 }
 
-/* {[address] = record} of a device's tensors */
-static void push_made(lua_State *L, int dev) {
-  lua_newtable(L);
-  for (dl_devmem *m = dl_devmem_first; m; m = m->next) {
-    if (m->st->dev.index != dev || !dl_devmem_lives(m)) continue;
-    lua_pushlightuserdata(L, m);
-    lua_rawseti(L, -2, (lua_Integer)(uintptr_t)dl_chunk_ptr(m->chunk));
-  }
-}
-
 /* The segment whose blocks begin at item i; returns where the next begins. */
-static int push_segment(lua_State *L, const picture *p, int i, int dev, int made) {
+static int push_segment(lua_State *L, const picture *p, int i, int dev, const maker *k) {
   const dl_pool_item *head = &p->item[i];
   int64_t sum[3] = {0, 0, 0};   /* allocated, active, requested */
   int n = 0;
@@ -88,7 +101,7 @@ static int push_segment(lua_State *L, const picture *p, int i, int dev, int made
     const dl_pool_item *it = &p->item[i];
     if (it->state == 1) sum[0] += it->bytes;
     if (it->state) sum[1] += it->bytes, sum[2] += it->requested;
-    push_block(L, it, made);
+    push_block(L, it, k);
     lua_rawseti(L, -2, ++n);
   }
   lua_setfield(L, -2, "blocks");
@@ -122,11 +135,11 @@ static int l_segments(lua_State *L) {
     p.n = 0;
     p.item = lua_newuserdatauv(L, (size_t)p.cap * sizeof *p.item + 1, 0);
     dl_pool_walk(pool, keep_item, &p);
-    push_made(L, dev);
-    int made = lua_gettop(L);
+    maker made = push_made(L, dev);
+    int top = lua_gettop(L);
     for (int i = 0; i < p.n;) {
-      i = push_segment(L, &p, i, dev, made);
-      lua_rawseti(L, made - 2, ++at);
+      i = push_segment(L, &p, i, dev, &made);
+      lua_rawseti(L, top - 2, ++at);
     }
     lua_pop(L, 2);
   }
@@ -181,13 +194,32 @@ static void forget(void) {
   history.n = history.cap = history.next = 0;
 }
 
+static void turn(int64_t from, int64_t to) {
+  for (; from < --to; from++) {
+    event e = history.at[from];
+    history.at[from] = history.at[to];
+    history.at[to] = e;
+  }
+}
+
+/* The ring gets another length: the oldest comes first again, and goes first. */
+static void resize(int64_t most) {
+  int64_t n = history.n, over = n > most ? n - most : 0;
+  if (history.next) turn(0, history.next), turn(history.next, n), turn(0, n);
+  if (over) memmove(history.at, history.at + over, (size_t)(n - over) * sizeof *history.at);
+  history.n = n - over;
+  history.next = 0;
+  history.most = most;
+}
+
 /* _history(on, stacks, most, clear) */
 static int l_history(lua_State *L) {
   bool on = lua_toboolean(L, 1);
+  int64_t most = luaL_checkinteger(L, 3);
   if (on && !dl_gpu) dl_check_gpu(L, 5, "_record_memory_history");
-  if (!on || lua_toboolean(L, 4) || luaL_checkinteger(L, 3) < history.n) forget();
+  if (!on || lua_toboolean(L, 4)) forget();
   history.stacks = lua_toboolean(L, 2);
-  history.most = lua_isinteger(L, 3) ? lua_tointeger(L, 3) : 0;
+  resize(most);
   dl_pool_trace = on ? keep : NULL;
   return 0;
 }

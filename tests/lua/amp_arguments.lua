@@ -52,6 +52,17 @@ local doubled = torch.autograd.graph.saved_tensors_hooks(
 doubled:sum():backward()
 tap.close(x.grad, torch.full({2, 2}, math.exp(1)), 1e-6, "a callable table is a hook too")
 
+x.grad = nil
+local ran = false
+do
+  local hook = setmetatable({}, {__call = function(_, t) ran = true return t end})
+  local _ <close> = torch.autograd.graph.saved_tensors_hooks(hook, function(t) return t end)
+  tap.ok(not ran, "without a function to run, a callable table is not called")
+end
+tap.raises(function() torch.autograd.graph.saved_tensors_hooks(setmetatable({}, {__call = print})) end,
+  "TypeError: saved_tensors_hooks.__init__() missing 1 required positional argument: 'unpack_hook'…",
+  "nor is its __call taken for the second hook")
+
 tap.is(tostring(torch.cpu.amp.GradScaler({init_scale = 4.0}):get_scale()), "4.0",
   "the deprecated torch.cpu.amp.GradScaler works")
 local function change(t) return t:add_(1):sin() end

@@ -44,6 +44,18 @@ trace = memory._snapshot().device_traces[1]
 tap.is(#trace, 3, "at most so many events")
 tap.is(trace[3].action, "snapshot", "the newest stay")
 tap.ok(trace[1].time_us <= trace[2].time_us, "oldest first")
+-- so many events asked of a history of three, which then has room for nine
+local function in_order(events)
+  memory._record_memory_history({max_entries = 3, clear_history = true})
+  for i = 1, events do torch.cuda.empty_cache(); x = torch.empty(100000 * i, dev) end
+  memory._record_memory_history({max_entries = 9})
+  local list = memory._snapshot().device_traces[1]
+  for i = 2, #list do if list[i].time_us < list[i - 1].time_us then return false end end
+  return #list > 3
+end
+tap.ok(in_order(3) and in_order(4) and in_order(5), "a longer one goes on in order")
+memory._record_memory_history({max_entries = 2})
+tap.is(actions(), "snapshot snapshot", "a shorter one keeps the newest")
 memory._record_memory_history({max_entries = 100, clear_history = true, context = None})
 x = torch.empty(7, dev)
 tap.is(#memory._snapshot().device_traces[1][1].frames, 0, "without context no frames")
@@ -57,7 +69,7 @@ local found
 for _, s in ipairs(memory._snapshot().segments) do
   for _, b in ipairs(s.blocks) do if b.requested_size == 36 then found = b end end
 end
-tap.is(found.frames[1].line .. " " .. found.frames[1].name, "54 empty",
+tap.is(found.frames[1].line .. " " .. found.frames[1].name, "66 empty",
   "blocks know the line and the op that made them")
 tap.raises(function() memory._record_memory_history("some") end,
   "RuntimeError: expected state to be one of 'None', 'state', 'all'…", "what is none of them")
