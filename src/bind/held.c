@@ -166,11 +166,11 @@ static int l_held(lua_State *L) {
     visit(&s, node);
   }
   walk(&s, 0);
+  search_end(&s);               /* what is pushed may raise */
   lua_pushinteger(L, (lua_Integer)s.n);
   lua_pushinteger(L, s.bytes);
   lua_pushinteger(L, newest ? lines_ago(newest) : 0);
   push_where(L, &s, line);
-  search_end(&s);
   return 4;
 }
 

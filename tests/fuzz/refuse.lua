@@ -104,6 +104,24 @@ local programs = {
     end
     return table.concat(out)
   end},
+  {"saved-tensor hooks and a run record", function()
+    local x = torch.ones(2, {requires_grad = true})
+    local r = dlrepl.record(function()
+      local twice = function(t) return t * 2 end
+      torch.autograd.graph.saved_tensors_hooks(twice, function(t) return t / 2 end,
+        function() return x:exp():sum() end):backward()
+    end, {watch = {x = x}})
+    if r.error then error(r.error, 0) end
+    return tostring(x.grad) .. r:hooks_text() .. #r.ops
+  end},
+  {"who holds graphs", function()
+    local x = torch.ones(2, {requires_grad = true})
+    held_before = held_before or (x * 2):exp() -- whose nodes outlive a search that fails
+    local list = {(x * 2):exp(), (x * 3):sum()}
+    local text = ""
+    for _, h in ipairs(dlrepl.graphs()) do text = text .. h.nodes .. " nodes, " .. h.bytes .. " B" end
+    return text .. #list
+  end},
   {"random numbers", function()
     torch.manual_seed(3)
     local dropped = F.dropout(torch.ones(8))
