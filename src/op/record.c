@@ -141,7 +141,7 @@ dl_status dl_record_start(void) {
   dl_rec = calloc(1, sizeof *dl_rec);
   if (!dl_rec) return dl_fail(DL_MemoryError, DL_E_OOM, "not enough memory for a run record");
   dl_rec_backward = dl_rec_stepping = 0;
-  dl_rec_loading = false;
+  dl_rec_loading = 0;
   dl_rec->stretch = 1;
   dl_rec->nodes_start = dl_rec->nodes_peak = dl_nodes_live;
   dl_mode |= DL_MODE_RECORD;

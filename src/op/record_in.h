@@ -6,7 +6,7 @@
 
 extern dl_record *dl_rec;
 extern int dl_rec_backward, dl_rec_stepping;
-extern bool dl_rec_loading;        /* a loader's batch is being waited for */
+extern int dl_rec_loading;         /* loaders whose batch is waited for, one within the other */
 int64_t dl_rec_now(void);          /* nanoseconds, monotonic */
 
 /* Room for entry n of a list from malloc; `list` is the address of the pointer. */

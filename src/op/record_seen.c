@@ -37,8 +37,8 @@ const char *dl_record_name(const void *st) {
 }
 
 /* ---- loaders -------------------------------------------------------------------------------- */
-bool dl_rec_loading;
-static int64_t since;       /* of the batch that is waited for: the clock of this machine … */
+int dl_rec_loading;
+static int64_t since;       /* of the outermost batch that is waited for: this machine's clock … */
 static double since_us;     /* … and of a simulated GPU's host */
 
 int64_t dl_record_epoch(void) { return dl_record_on() ? ++dl_rec->epochs : 0; }
@@ -53,15 +53,14 @@ void dl_record_served(int64_t epoch, int64_t index) {
 }
 
 void dl_record_wait(int what) {
-  if (!dl_record_on()) return;
-  if (what) {
+  if (!dl_record_on() || (!what && !dl_rec_loading)) return;
+  if (what && dl_rec_loading++ == 0) {
     since = dl_rec_now();
     since_us = dl_rec_clock();
-  } else if (dl_rec_loading) {
+  } else if (!what && --dl_rec_loading == 0) {
     dl_rec->ns[DL_REC_LOAD] += dl_rec_now() - since;
     dl_rec->virtual_us[DL_REC_LOAD] += dl_rec_clock() - since_us;
   }
-  dl_rec_loading = what;
 }
 
 void dl_record_batch(void) {

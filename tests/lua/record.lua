@@ -154,6 +154,15 @@ do
   data.fails = true
   r = record(function() for _ in DataLoader(data) do end end)
   tap.ok(r.error and r.loader.wait >= 2e-3, "a dataset that fails was waited for too")
+  data.fails = nil
+  local outer = Dataset:class("Outer")
+  function outer:len() return 2 end
+  function outer:getitem(i)
+    local x = DataLoader(torch.utils.data.TensorDataset(torch.ones(2))):iter()()
+    return data:getitem(i):add(x[0])
+  end
+  r = record(function() for _ in DataLoader(outer()) do end end)
+  tap.ok(r.loader.wait >= 4e-3, "a loader within a loader is one wait")
   r = record(function() torch.ones(3):exp() end)
   tap.ok(r.loader.batches == 0 and r.seconds.forward > 0, "and the next record begins anew")
 end
