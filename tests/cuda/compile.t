@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# compile.t -- nvcc takes every CUDA kernel, without warnings, spills or too much shared memory
+# compile.t -- nvcc takes every CUDA kernel, without warnings or too much shared memory
 #
 # The whole plugin for two architectures, in build/cuda-two; FULL=1: for all, as `make` builds it.
 # What each kernel takes is then in resources.txt there. Where there is no nvcc nothing is checked,
@@ -9,6 +9,7 @@ use warnings;
 use Test::More;
 
 my $SHARED_MAX = 48 * 1024;    # bytes of static shared memory
+my $SPILL_MAX = 64;            # bytes a thread, stored and loaded: a few registers outside of loops
 my $full = ($ENV{FULL} // '') eq '1';
 my $dir = $full ? 'build/cuda' : 'build/cuda-two';
 my $plugin = $full ? 'build/dl_cuda.so' : 'build/cuda-two/dl_cuda.so';
@@ -63,8 +64,10 @@ sub report {
     for my $arch (@$archs) {
         my @here = grep { $_->{arch} == $arch } @kernels;
         push @lines, "sm_$arch: " . @here . ' kernels; at most '
-            . join(', ', map { "$_ " . most($_, @here) } qw(registers shared stack spill));
+            . join(', ', map { "$_ " . most($_, @here) } qw(registers shared stack));
     }
+    push @lines, "sm_$_->{arch}: $_->{name} of $_->{file}.cu spills $_->{spill} bytes"
+        for grep { $_->{spill} } @kernels;
     diag($_) for @lines;
     open my $out, '>', "$dir/resources.txt" or die "$dir/resources.txt: $!";
     print $out "$_\n" for @lines, '', 'arch registers shared stack spill file kernel';
@@ -83,8 +86,8 @@ sub check_kernels {
     my $each = $of{$archs->[0]};
     ok($each > 0 && !(grep { $_ != $each } values %of), "ptxas tells of $each kernels for each")
         or diag(map { "sm_$_: $of{$_}\n" } @$archs);
-    my @spill = grep { $_->{spill} } @kernels;
-    ok(!@spill, 'no kernel spills registers') or diag($show->(@spill));
+    my @spill = grep { $_->{spill} > $SPILL_MAX } @kernels;
+    ok(!@spill, "no kernel spills over $SPILL_MAX bytes of registers") or diag($show->(@spill));
     my @shared = grep { $_->{shared} > $SHARED_MAX } @kernels;
     ok(!@shared, 'no kernel has over 48 KB of static shared memory') or diag($show->(@shared));
 }
