@@ -10,6 +10,8 @@
 #include "conv.h"
 #include "gemm.h"
 
+DL_CUDA(sum_dim);
+
 namespace {
 
 enum { MOST_COLUMNS = 256 << 20, MOST_PARTS = 64 << 20 }; /* bytes of scratch */
@@ -100,17 +102,6 @@ __global__ void from_columns(windows v, const P *column, T *image, int64_t count
   }
 }
 
-/* out = the sum of `parts` arrays of n */
-template <class T, class P>
-__global__ void add_parts(const P *part, int64_t parts, int64_t n, T *out) {
-  typedef typename dl_wide<T>::type C;
-  DL_EACH(i, n) {
-    C sum = 0;
-    for (int64_t p = 0; p < parts; p++) sum += dl_as<C>(part[p * n + i]);
-    out[i] = dl_to<T>(sum);
-  }
-}
-
 /* ---- one group of some samples -------------------------------------------------------------- */
 struct work {
   dl_cu_conv s;
@@ -197,12 +188,16 @@ dl_status weight_part(const work &k, int64_t n, int64_t g, int64_t count) {
   return DL_OK;
 }
 
+/* The weight's gradient is the sum of the parts, as sum_dim makes it. */
 dl_status add_weight(const work &k, int64_t g) {
-  int64_t n = k.s.out * k.s.rows;
-  DL_BY_FLOAT(k.dtype, typedef typename dl_wide<T>::type P;
-              DL_LAUNCH_EACH((add_parts<T, P>), n, k.stream, reinterpret_cast<const P *>(k.part),
-                             k.parts, n, reinterpret_cast<T *>(w_at(k, g))));
-  return DL_OK;
+  int64_t n = k.s.out * k.s.rows, size[2] = {k.parts, n}, stride[2] = {n, 1};
+  dl_kcall c = {};
+  c.compute = (uint8_t)k.wide;
+  c.nout = c.nin = 1;
+  c.dims = 1;
+  c.in[0] = {k.part, (uint8_t)k.wide, 2, k.parts * n, size, stride};
+  c.out[0] = {w_at(k, g), (uint8_t)k.dtype, 1, n, size + 1, stride + 1};
+  return dl_cuda_sum_dim(&c, k.stream);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */
