@@ -31,19 +31,22 @@ template <class A> DL_FN void put(const dl_cu_product &g, int64_t i, A sum) {
 template <class A> struct alignas(16) four { A v[4]; };
 
 /* A slice of an operand goes to shared memory: s[step along k][line]. Threads run along the
- * direction in which memory does. */
-template <class A, int TILE, int TK>
-DL_FN void load_slice(A (&s)[TK][TILE + 4], int dtype, const void *p, int64_t at, int64_t line0,
+ * direction in which memory does. I: holds offsets within a slice. */
+template <class I, class A, int TILE, int TK>
+DL_FN void load_slice(A (&s)[TK][TILE + 4], int dtype, const void *p, int64_t at, unsigned line0,
                       int64_t lines, int64_t line_stride, int64_t k0, int64_t k,
                       int64_t k_stride) {
   bool along_k = k_stride == 1;
+  int64_t from = at + line0 * line_stride + k0 * k_stride;
+  int nline = lines - line0 < TILE ? (int)(lines - line0) : TILE;
+  int nk = k - k0 < TK ? (int)(k - k0) : TK;
   DL_UNROLL
   for (int i = 0; i < TILE * TK / THREADS; i++) {
     int e = (int)threadIdx.x + i * THREADS;
     int q = along_k ? e % TK : e / TILE, r = along_k ? e / TK : e % TILE;
-    bool inside = line0 + r < lines && k0 + q < k;
-    int64_t from = at + (line0 + r) * line_stride + (k0 + q) * k_stride;
-    s[q][r] = inside ? get(dtype, p, from, A()) : A(0);
+    bool inside = r < nline && q < nk;
+    I off = (I)r * (I)line_stride + (I)q * (I)k_stride;
+    s[q][r] = inside ? get(dtype, p, from + off, A()) : A(0);
   }
 }
 
@@ -53,32 +56,33 @@ template <int TILE> __device__ int spot(int side, int i) {
 }
 
 template <class A, int TILE, int R>
-DL_FN void write_tile(const dl_cu_product &g, const A (&sum)[R][R], int64_t row0, int64_t col0,
+DL_FN void write_tile(const dl_cu_product &g, const A (&sum)[R][R], unsigned row0, unsigned col0,
                       int64_t z) {
   int tx = (int)threadIdx.x % SIDE, ty = (int)threadIdx.x / SIDE;
   DL_UNROLL
   for (int i = 0; i < R; i++) {
-    int64_t row = row0 + spot<TILE>(ty, i);
+    int64_t row = row0 + (unsigned)spot<TILE>(ty, i);
     DL_UNROLL
     for (int j = 0; j < R; j++) {
-      int64_t col = col0 + spot<TILE>(tx, j);
+      int64_t col = col0 + (unsigned)spot<TILE>(tx, j);
       if (row < g.m && col < g.n) put(g, z * g.cbs + row * g.crs + col, sum[i][j]);
     }
   }
 }
 
-template <class A, int R, int TK>
-__global__ void __launch_bounds__(DL_BLOCK, R == 8 ? 2 : 1) tiled(dl_cu_product g, int64_t across) {
+template <class I, class A, int R, int TK>
+__global__ void __launch_bounds__(DL_BLOCK, R / 4) tiled(dl_cu_product g, unsigned across) {
   enum { TILE = SIDE * R };
   DL_SHARED(A, as, [TK][TILE + 4]);
   DL_SHARED(A, bs, [TK][TILE + 4]);
   int tx = (int)threadIdx.x % SIDE, ty = (int)threadIdx.x / SIDE;
-  int64_t row0 = blockIdx.x / across * TILE, col0 = blockIdx.x % across * TILE;
+  unsigned down = blockIdx.x / across, right = blockIdx.x - down * across;
   for (int64_t z = blockIdx.z; z < g.batch; z += gridDim.z) {
     A sum[R][R] = {};
     for (int64_t k0 = 0; k0 < g.k; k0 += TK) {
-      load_slice<A, TILE, TK>(as, g.in, g.a, z * g.abs, row0, g.m, g.ars, k0, g.k, g.acs);
-      load_slice<A, TILE, TK>(bs, g.in, g.b, z * g.bbs, col0, g.n, g.bcs, k0, g.k, g.brs);
+      load_slice<I, A, TILE, TK>(as, g.in, g.a, z * g.abs, down * TILE, g.m, g.ars, k0, g.k, g.acs);
+      load_slice<I, A, TILE, TK>(bs, g.in, g.b, z * g.bbs, right * TILE, g.n, g.bcs, k0, g.k,
+                                 g.brs);
       __syncthreads();
       DL_ROLLED
       for (int q = 0; q < TK; q++) {
@@ -96,7 +100,7 @@ __global__ void __launch_bounds__(DL_BLOCK, R == 8 ? 2 : 1) tiled(dl_cu_product 
       }
       __syncthreads();
     }
-    write_tile<A, TILE, R>(g, sum, row0, col0, z);
+    write_tile<A, TILE, R>(g, sum, down * TILE, right * TILE, z);
   }
 }
 
@@ -218,21 +222,32 @@ template <class A> static dl_status one_column(const dl_cu_product &g, void *str
   return DL_OK;
 }
 
-template <class A, int R, int TK>
+template <class I, class A, int R, int TK>
 static dl_status tiles(const dl_cu_product &g, void *stream) {
   int64_t side = SIDE * R, across = (g.n + side - 1) / side, down = (g.m + side - 1) / side;
+  if (g.m >= (int64_t)1 << 32 || g.n >= (int64_t)1 << 32)
+    return dl_fail(DL_RuntimeError, DL_E_SHAPE, "a product of 2^32 or more rows or columns");
   dim3 grid((unsigned)(across * down), 1, depth(g.batch));
-  DL_LAUNCH((tiled<A, R, TK>), grid, dim3(THREADS), 0, stream, g, across);
+  DL_LAUNCH((tiled<I, A, R, TK>), grid, dim3(THREADS), 0, stream, g, (unsigned)across);
   return DL_OK;
+}
+
+/* Do 32 bits hold the offsets within a slice? */
+static bool is_near(const dl_cu_product &g) {
+  const int64_t strides[] = {g.ars, g.acs, g.brs, g.bcs}, most = 1 << 23;
+  for (int64_t s : strides)
+    if (s >= most || s <= -most) return false;
+  return true;
 }
 
 template <class A> static dl_status own(const dl_cu_product &g, void *stream) {
   if (g.n == 1) return one_column<A>(g, stream);
   if (g.m == 1) return one_column<A>(turned(g), stream);
   if constexpr (sizeof(A) == 4) {
-    if (g.m * g.n * g.batch >= 256 * 128 * 128) return tiles<A, 8, 8>(g, stream);
+    int64_t full = (int64_t)dl_cuda_environment.sm_count * 2 * 128 * 128; /* two tiles each */
+    if (g.m * g.n * g.batch >= full && is_near(g)) return tiles<int, A, 8, 8>(g, stream);
   }
-  return tiles<A, 4, 16>(g, stream);
+  return tiles<int64_t, A, 4, 16>(g, stream);
 }
 
 /* ---- the driver's gemm ---------------------------------------------------------------------- */
