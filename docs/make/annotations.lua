@@ -3,6 +3,7 @@
 -- For `make docs`. Ops come from src/op/ops.def, layers, losses, functions of nn and optimizers from
 -- what their Lua sources say when they are loaded.
 
+local odict = require "dlrepl.odict"
 local sections = require("optable").sections
 local M = {}
 local seen = {} -- functions that are written already, with a dot before the last name
@@ -173,13 +174,6 @@ local function declared()
   return found
 end
 
-local function sorted(t)
-  local keys = {}
-  for k in pairs(t) do keys[#keys + 1] = k end
-  table.sort(keys)
-  return keys
-end
-
 function M.nn(out)
   out:write(HEAD, [[
 ---@class nn.Module
@@ -192,10 +186,10 @@ torch.nn, torch.utils = nn, {data = {}}
 
 ]])
   local found = declared()
-  for _, full in ipairs(sorted(found)) do
+  for full, row in odict.pairs(found) do
     local layer = full:match("^(%w+)%.__init__$")
     local method = full:match("^Module%.(%l[%w_]*)$")
-    local list = parameters(found[full])
+    local list = parameters(row)
     local data = layer and rawget(torch.utils.data, layer)
     if data then
       write_function(out, "torch.utils.data." .. layer, nil, list, {"any"})
@@ -282,7 +276,7 @@ optim = {Optimizer = Optimizer}
 torch.optim = optim
 
 ]])
-  for _, name in ipairs(sorted(optim)) do
+  for name in odict.pairs(optim) do
     local defaults = rawget(optim[name], "_defaults")
     if defaults then
       local parts = {}

@@ -267,8 +267,3 @@ dl_status dl_card_lint(const dl_card *c) {
 #undef V
   return DL_OK;
 }
-
-/* A made-up token rate: memory bandwidth bounds what one sequence can decode. */
-double dl_card_decode_ceiling(const dl_card *c, double weight_bytes) {
-  return dl_card_value(c, "bandwidth") * 1e9 / weight_bytes;
-}

@@ -21,12 +21,13 @@ static const struct { uint8_t kind, cost; } rows[DL_OP_COUNT] = {
 #undef DL_OP
 };
 
-/* Bands that are honest around a predicted time: low = us / (1 + band), high = us * (1 + band). */
-#define BAND_GEMM 0.15
-#define BAND_ELEM 0.20
-#define BAND_ROWS 0.30
-#define BAND_CONV 0.30
-#define BAND_START 1.00 /* more than half is fixed overhead */
+const dl_sim_band dl_sim_bands[DL_BAND_COUNT] = {
+    [DL_BAND_PRODUCT] = {"products", 0.15},
+    [DL_BAND_ELEMENT] = {"elementwise", 0.20},
+    [DL_BAND_ROWS] = {"sums and norms", 0.30},
+    [DL_BAND_CONV] = {"convolutions", 0.30},
+    [DL_BAND_START] = {"what is mostly launch overhead", 1.00}};
+#define BAND(of) dl_sim_bands[DL_BAND_##of].band
 
 /* gemm_share was fitted on shapes that lose some of their last wave too, so only waves that are
  * emptier than this cost more; sums that are split over SMs cost a little for adding up. */
@@ -156,7 +157,7 @@ static dl_sim_time gemm(const dl_rates *r, const dl_kcall *k) {
   shape s = product_of(k);
   uint8_t dtype = k->out[0].dtype;
   bool tf32 = dl_sim.tf32_matmul && s.n > 1 && s.m > 1;
-  dl_sim_time t = {.bytes = call_bytes(k), .band = BAND_GEMM, .part = part_of(r->sms, s)};
+  dl_sim_time t = {.bytes = call_bytes(k), .band = BAND(PRODUCT), .part = part_of(r->sms, s)};
   t.flops = 2 * (double)s.batch * (double)s.m * (double)s.n * (double)s.k;
   double speed = product_peak(r, dtype, tf32) * r->gemm_share;
   if (on_tensor_cores(r, dtype, tf32)) speed *= less(alignment(s.n), alignment(s.k));
@@ -172,7 +173,7 @@ static dl_sim_time conv(const dl_rates *r, const dl_kcall *k) {
   const dl_view *image = k->op == DL_OP_convolution ? &k->out[0] : &k->in[0];
   uint8_t dtype = k->out[0].dtype;
   dl_sim_time t = {
-      .bytes = call_bytes(k), .band = BAND_CONV, .part = 1, .flops = 2 * (double)image->numel};
+      .bytes = call_bytes(k), .band = BAND(CONV), .part = 1, .flops = 2 * (double)image->numel};
   for (int d = 1; d < weight->ndim; d++) t.flops *= (double)weight->size[d];
   double speed = product_peak(r, dtype, dl_sim.tf32_conv) * r->conv_share;
   t.us = t.flops / speed + memory_us(r, t.bytes, r->memory_share) + r->gemm_start;
@@ -189,7 +190,7 @@ static double part_of_elements(const dl_rates *r, const dl_kcall *k) {
 
 static dl_sim_time rows_(const dl_rates *r, const dl_kcall *k) {
   bool whole = rows[k->op].kind == KIND_REDUCE;
-  dl_sim_time t = {.bytes = call_bytes(k), .band = BAND_ROWS, .part = part_of_elements(r, k)};
+  dl_sim_time t = {.bytes = call_bytes(k), .band = BAND(ROWS), .part = part_of_elements(r, k)};
   t.flops = k->nin ? (double)k->in[0].numel : 0;
   t.us = memory_us(r, t.bytes, whole ? r->reduce_share : r->row_share) + r->kernel_start;
   if (whole && k->out[0].numel == 1 && t.flops > 4096) t.us += r->kernel_start;
@@ -197,7 +198,7 @@ static dl_sim_time rows_(const dl_rates *r, const dl_kcall *k) {
 }
 
 static dl_sim_time elementwise(const dl_rates *r, const dl_kcall *k) {
-  dl_sim_time t = {.bytes = call_bytes(k), .band = BAND_ELEM, .part = part_of_elements(r, k)};
+  dl_sim_time t = {.bytes = call_bytes(k), .band = BAND(ELEMENT), .part = part_of_elements(r, k)};
   if (rows[k->op].cost == COST_ELEM && k->nout) t.flops = (double)k->out[0].numel;
   t.us = memory_us(r, t.bytes, r->memory_share) + r->kernel_start;
   return t;
@@ -213,14 +214,14 @@ dl_sim_time dl_sim_price(const dl_rates *r, const dl_kcall *k) {
     case COST_NONE: return (dl_sim_time){0};
     default: t = elementwise(r, k);
   }
-  if (start > t.us / 2) t.band = BAND_START;
+  if (start > t.us / 2) t.band = BAND(START);
   return t;
 }
 
 dl_sim_time dl_sim_copy_time(const dl_rates *r, const dl_view *to, const dl_view *from) {
-  dl_sim_time t = {.bytes = view_bytes(to) + view_bytes(from), .band = BAND_ELEM, .part = 1};
+  dl_sim_time t = {.bytes = view_bytes(to) + view_bytes(from), .band = BAND(ELEMENT), .part = 1};
   t.us = memory_us(r, t.bytes, r->memory_share) + r->kernel_start;
-  if (r->kernel_start > t.us / 2) t.band = BAND_START;
+  if (r->kernel_start > t.us / 2) t.band = BAND(START);
   return t;
 }
 

@@ -15,8 +15,6 @@
 dl_simstate dl_sim;
 
 /* ---- entering ---- */
-bool dl_sim_forked(void) { return dl_sim.forked; }
-
 void dl_sim_adopt(void) { dl_sim.forked = false; }
 
 static void mark_child(void) {

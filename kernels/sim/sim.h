@@ -29,8 +29,6 @@ dl_status dl_card_set(dl_card *c, const dl_figure *f);
 void dl_card_free(dl_card *c);
 /* The checks of a profile against itself (dense peaks, bf16 in {fp16, none} …). */
 dl_status dl_card_lint(const dl_card *c);
-/* Tokens a second that one sequence can decode at most, from weights of so many bytes. */
-double dl_card_decode_ceiling(const dl_card *c, double weight_bytes);
 
 typedef struct dl_sim_options {
   const dl_card *card[16];
@@ -51,9 +49,8 @@ void dl_sim_refuse(int dev, int64_t nth, int64_t times);
 void dl_sim_lose(int dev);
 /* The host did something that took us microseconds (data loading, sleep). */
 void dl_sim_host_work(double us);
-/* Was this process forked off one that had the driver open? Then every call says so. */
-bool dl_sim_forked(void);
-/* For a process of one thread whose children are meant to go on where it was (the judge): what was
+/* A process that was forked off one with the driver open gets PyTorch's error from every call. For
+ * one of one thread whose children are meant to go on where it was (the judge): what was
  * simulated is plain memory of this process, so its copy is whole. */
 void dl_sim_adopt(void);
 
@@ -86,6 +83,13 @@ void dl_sim_feed_start(dl_sim_feed *f, double now);
 double dl_sim_feed_next(dl_sim_feed *f, double now);
 /* The whole run: so many batches, each followed by a step of step_us. */
 double dl_sim_loader_us(const dl_sim_feed *f, int64_t batches, double step_us);
+
+/* How far off a predicted time may honestly be, by what a kernel does: it lies between
+ * us / (1 + band) and us * (1 + band). */
+enum { DL_BAND_PRODUCT, DL_BAND_ELEMENT, DL_BAND_ROWS, DL_BAND_CONV, DL_BAND_START,
+       DL_BAND_COUNT };
+typedef struct dl_sim_band { const char *of; double band; } dl_sim_band;
+extern const dl_sim_band dl_sim_bands[DL_BAND_COUNT];
 
 /* What the clock says of an op, for tables and predictions: FLOPs, bytes moved, microseconds on the
  * device, and the band around it that is honest (0.15 = plus or minus 15 %). */

@@ -20,6 +20,12 @@ local function amount(n, unit)
   return string.format("%.0f %s", n, unit)
 end
 
+-- "products +-15 %", …, "what is mostly launch overhead x2"
+local function band(b)
+  if b.band < 1 then return string.format("%s +-%.0f %%", b.of, 100 * b.band) end
+  return string.format("%s x%g", b.of, 1 + b.band)
+end
+
 function meta.__tostring(r)
   local lines = {}
   local function add(...) lines[#lines + 1] = string.format(...) end
@@ -35,9 +41,11 @@ function meta.__tostring(r)
   add("  MFU          %.1f %%  (products at the card's peak would take %s)", 100 * r.mfu,
       time(r.peak_us))
   add("  kernels      %d, %s, %s", r.kernels, amount(r.flops, "FLOP"), amount(r.bytes, "B"))
-  add("  error band   kernels' time between %s and %s: products +-15 %%, elementwise +-20 %%,",
-      time(r.low_us), time(r.high_us))
-  add("               convolutions and norms +-30 %%, what is mostly launch overhead x2")
+  add("  error band   kernels' time between %s and %s:", time(r.low_us), time(r.high_us))
+  for i, b in ipairs(r.bands) do
+    if i % 3 == 1 then add("               %s", band(b))
+    else lines[#lines] = lines[#lines] .. ", " .. band(b) end
+  end
   add("  copies       %d: %s to the device, %s back, %s", r.copies, amount(r.h2d_bytes, "B"),
       amount(r.d2h_bytes, "B"), time(r.copy_us))
   add("  waits        %d synchronisations, %d cudaMalloc, %d cudaFree", r.syncs, r.mallocs, r.frees)

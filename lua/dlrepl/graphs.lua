@@ -18,13 +18,12 @@ local M = {}
 local MANY = 4       -- tensors of one table are named together from here on
 local MOST = 200000  -- values looked at
 local LONG = 200     -- bytes of a path, which then ends in "..."
-local locals_of
 
 -- ---- locals -----------------------------------------------------------------------------------
 
 -- {value, name} of the locals of a thread's functions from a level on, and the functions; dlrepl's
 -- own functions are not the user's.
-function locals_of(thread, level)
+local function locals_of(thread, level)
   local list = {}
   local info = debug.getinfo(thread, level, "Snf")
   while info do

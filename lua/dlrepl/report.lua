@@ -12,6 +12,7 @@
 local core = require "dlrepl.core"
 local class = require "torch.nn.class"
 local graphs = require "dlrepl.graphs"
+local odict = require "dlrepl.odict"
 local Record = require "dlrepl.recorded"
 
 local size_text = require "dlrepl.bytes"
@@ -44,20 +45,13 @@ local function sum(bytes)
   return n
 end
 
-local function sorted(t)
-  local keys = {}
-  for k in pairs(t) do keys[#keys + 1] = k end
-  table.sort(keys)
-  return keys
-end
-
 local function role_rows(by_device)
   local rows = {{"", table.unpack(ROLES)}}
   rows[1][#rows[1] + 1] = "total"
-  for _, device in ipairs(sorted(by_device)) do
+  for device, bytes in odict.pairs(by_device) do
     local row = {device}
-    for _, role in ipairs(ROLES) do row[#row + 1] = size_text(by_device[device][role] or 0) end
-    row[#row + 1] = size_text(sum(by_device[device]))
+    for _, role in ipairs(ROLES) do row[#row + 1] = size_text(bytes[role] or 0) end
+    row[#row + 1] = size_text(sum(bytes))
     rows[#rows + 1] = row
   end
   return rows

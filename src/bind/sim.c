@@ -254,6 +254,17 @@ static void set_count(lua_State *L, const char *key, int64_t n) {
   lua_setfield(L, -2, key);
 }
 
+static void set_bands(lua_State *L) {
+  lua_createtable(L, DL_BAND_COUNT, 0);
+  for (int i = 0; i < DL_BAND_COUNT; i++) {
+    lua_createtable(L, 0, 2);
+    set_text(L, "of", dl_sim_bands[i].of);
+    set_number(L, "band", dl_sim_bands[i].band);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, "bands");
+}
+
 /* _sim_report(device) -> what it has done, nil when nothing is simulated */
 static int l_report(lua_State *L) {
   dl_sim_report r;
@@ -277,6 +288,7 @@ static int l_report(lua_State *L) {
   dl_gpu->props(dev, &p);
   set_count(L, "memory", p.total_memory);
   set_count(L, "context", p.context_bytes);
+  set_bands(L);
   lua_pushboolean(L, dl_gpu->dry);
   lua_setfield(L, -2, "dry");
   lua_pushinteger(L, dev);

@@ -436,4 +436,3 @@ dl_status dl_pool_record_stream(dl_chunk *c, dl_stream s) {
 
 void *dl_chunk_ptr(const dl_chunk *c) { return c->addr; }
 size_t dl_chunk_bytes(const dl_chunk *c) { return (size_t)c->bytes; }
-dl_stream dl_chunk_stream(const dl_chunk *c) { return c->stream; }

@@ -60,7 +60,6 @@ dl_status dl_pool_refuse(dl_pool *p, size_t n);
 void dl_pool_free(dl_chunk *c);
 void *dl_chunk_ptr(const dl_chunk *c);
 size_t dl_chunk_bytes(const dl_chunk *c);    /* what it takes from the pool */
-dl_stream dl_chunk_stream(const dl_chunk *c);
 /* The chunk is used on s too: freed, it waits for what s has queued by then. */
 dl_status dl_pool_record_stream(dl_chunk *c, dl_stream s);
 

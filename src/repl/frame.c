@@ -19,7 +19,7 @@ static int64_t now_ms(void) {
   return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static bool write_all(int fd, const void *p, size_t n) {
+bool dl_fd_write(int fd, const void *p, size_t n) {
   const char *at = p;
   while (n > 0) {
     ssize_t k = write(fd, at, n);
@@ -34,7 +34,7 @@ static bool write_all(int fd, const void *p, size_t n) {
 bool dl_frame_write(int fd, const char *text, uint32_t n) {
   unsigned char head[HEAD] = {(unsigned char)n, (unsigned char)(n >> 8), (unsigned char)(n >> 16),
                               (unsigned char)(n >> 24)};
-  return write_all(fd, head, HEAD) && write_all(fd, text, n);
+  return dl_fd_write(fd, head, HEAD) && dl_fd_write(fd, text, n);
 }
 
 /* True when there is something to read (or the end) before `end`, in ms; end < 0: no limit. */

@@ -9,6 +9,7 @@
 #define DL_REPL_JUDGE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { DL_JUDGE_IN = 3, DL_JUDGE_OUT = 4, DL_FRAME_MAX = 64 << 20 };
@@ -21,5 +22,7 @@ int dl_judge_main(void);
  * (ms < 0: no limit; *timed_out tells) or `stop`, asked now and then unless NULL, says so. */
 bool dl_frame_write(int fd, const char *text, uint32_t n);
 char *dl_frame_read(int fd, int64_t ms, uint32_t *n, bool (*stop)(void), bool *timed_out);
+/* All n bytes, however often the system takes some; false: errno says why not. */
+bool dl_fd_write(int fd, const void *p, size_t n);
 
 #endif

@@ -21,6 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "repl/judge.h"
+
 enum { LOCK_TRIES = 300, LARGEST = 64 << 20 };
 
 static int fail(lua_State *L, int why) {
@@ -58,17 +60,6 @@ static int take_lock(const char *path) {
   return fd;
 }
 
-static bool write_all(int fd, const char *s, size_t n) {
-  while (n > 0) {
-    ssize_t k = write(fd, s, n);
-    if (k < 0 && errno == EINTR) continue;
-    if (k <= 0) return false;
-    s += k;
-    n -= (size_t)k;
-  }
-  return true;
-}
-
 /* Does the file end within a line? */
 static bool ends_open(int fd) {
   struct stat st;
@@ -89,7 +80,7 @@ int dl_store_append(lua_State *L) {
   int fd = lock < 0 ? -1 : open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
   if (lock >= 0) why = errno;
   bool open_end = fd >= 0 && ends_open(fd);
-  bool fine = fd >= 0 && write_all(fd, text + !open_end, n + 1 + open_end) && fsync(fd) == 0;
+  bool fine = fd >= 0 && dl_fd_write(fd, text + !open_end, n + 1 + open_end) && fsync(fd) == 0;
   if (fd >= 0 && !fine) why = errno;
   if (fd >= 0) close(fd);
   if (lock >= 0) close(lock);
@@ -138,7 +129,7 @@ static bool replace(const char *path, const char *text, size_t n) {
   char other[PATH_MAX];
   if ((size_t)snprintf(other, sizeof other, "%s.new", path) >= sizeof other) return false;
   int fd = open(other, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  bool fine = fd >= 0 && write_all(fd, text, n) && fsync(fd) == 0;
+  bool fine = fd >= 0 && dl_fd_write(fd, text, n) && fsync(fd) == 0;
   if (fd >= 0) close(fd);
   if (fine) fine = rename(other, path) == 0;
   else unlink(other);

@@ -98,18 +98,10 @@ static void refusals(void) {
   dl_card_free(c);
 }
 
-/* Published claims that cannot be: one sequence decodes no faster than its weights are read. */
-static void impossible(void) {
-  double ceiling = dl_card_decode_ceiling(dl_card_find("4090"), 15.010e9);
-  is_double(ceiling, 67, 1, "Llama-3-8B in float16 on a 4090: at most 67 tokens a second");
-  ok(2500 > ceiling, "so 2500 at batch 1 is no measurement");
-}
-
 int main(void) {
   complete();
   as_known();
   doubts();
   refusals();
-  impossible();
   return tap_done();
 }

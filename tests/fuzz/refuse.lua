@@ -119,7 +119,7 @@ local programs = {
     held_before = held_before or (x * 2):exp() -- whose nodes outlive a search that fails
     local list = {(x * 2):exp(), (x * 3):sum()}
     local text = ""
-    for _, h in ipairs(dlrepl.graphs()) do text = text .. h.nodes .. " nodes, " .. h.bytes .. " B" end
+    for _, h in ipairs(dlrepl.graphs()) do text = text .. h.nodes .. ":" .. h.bytes .. " " end
     return text .. #list
   end},
   {"random numbers", function()

@@ -59,8 +59,10 @@ do
   local _ <close> = torch.autograd.graph.saved_tensors_hooks(hook, function(t) return t end)
   tap.ok(not ran, "without a function to run, a callable table is not called")
 end
-tap.raises(function() torch.autograd.graph.saved_tensors_hooks(setmetatable({}, {__call = print})) end,
-  "TypeError: saved_tensors_hooks.__init__() missing 1 required positional argument: 'unpack_hook'…",
+local callable = setmetatable({}, {__call = print})
+tap.raises(function() torch.autograd.graph.saved_tensors_hooks(callable) end,
+  "TypeError: saved_tensors_hooks.__init__() missing 1 required positional argument: "
+  .. "'unpack_hook'…",
   "nor is its __call taken for the second hook")
 
 tap.is(tostring(torch.cpu.amp.GradScaler({init_scale = 4.0}):get_scale()), "4.0",
