@@ -9,7 +9,7 @@
  * INVARIANT  Shares are added in a fixed order, in double.
  * SOURCE     ATen/native/cuda/Normalization.cuh.
  * MUST NOT   know tensors. */
-#include "block.h"
+#include "pack.h"
 
 #include <math.h>
 
@@ -20,6 +20,7 @@ enum { LANES = 32, ROWS = DL_BLOCK / LANES };
 struct job {
   int64_t n, channels, inner;
   int shares;                    /* blocks a channel */
+  int dtype;                     /* of x, g and the result */
   const void *x, *g;             /* g: NULL = forward */
   double *part;                  /* [channel][share][2] */
   dl_over by_inner, by_channels; /* of an element's number */
@@ -40,29 +41,28 @@ struct vec {
 /* ---- sums: of d and d * d, or of g and g * d, where d = x - centre -------------------------- */
 template <class C> struct sums { C a, b; };
 
-template <class T, class C>
-__device__ void add_element(sums<C> *s, const job &j, int64_t at, C centre) {
-  C d = dl_as<C>(static_cast<const T *>(j.x)[at]) - centre;
-  C g = j.g ? dl_as<C>(static_cast<const T *>(j.g)[at]) : d;
+template <class C> DL_FN void add_element(sums<C> *s, const job &j, int64_t at, C centre) {
+  C d = dl_num_get(j.dtype, j.x, at, C()) - centre;
+  C g = j.g ? dl_num_get(j.dtype, j.g, at, C()) : d;
   s->a += g;
   s->b = dl_mad(g, d, s->b);
 }
 
 /* Forward: the channel's first element, near enough to the mean that nothing cancels. */
-template <class T, class C> __device__ C centre_of(const job &j, vec mean, int64_t c) {
-  return j.g ? mean.get<C>(c, 0) : dl_as<C>(static_cast<const T *>(j.x)[c * j.inner]);
+template <class C> DL_FN C centre_of(const job &j, const vec &mean, int64_t c) {
+  return j.g ? mean.get<C>(c, 0) : dl_num_get(j.dtype, j.x, c * j.inner, C());
 }
 
 /* blockIdx: share, channel */
-template <class T, class C> __global__ void sum_planes(job j, vec mean) {
+template <class C> __global__ void sum_planes(job j, vec mean) {
   int64_t each = j.n * j.inner, from = each * blockIdx.x / j.shares;
   int64_t to = each * (blockIdx.x + 1) / j.shares;
   for (int64_t c = blockIdx.y; c < j.channels; c += gridDim.y) {
-    C centre = centre_of<T, C>(j, mean, c);
+    C centre = centre_of<C>(j, mean, c);
     sums<C> s = {0, 0};
     for (int64_t e = from + threadIdx.x; e < to; e += DL_BLOCK) {
       int64_t b = j.by_inner.of(e);
-      add_element<T>(&s, j, (b * j.channels + c) * j.inner + (e - b * j.inner), centre);
+      add_element(&s, j, (b * j.channels + c) * j.inner + (e - b * j.inner), centre);
     }
     double a = dl_block_sum((double)s.a), q = dl_block_sum((double)s.b);
     double *part = j.part + (c * j.shares + blockIdx.x) * 2;
@@ -71,7 +71,7 @@ template <class T, class C> __global__ void sum_planes(job j, vec mean) {
 }
 
 /* inner = 1: lanes take channels, warps take samples; blockIdx: share, 32 channels */
-template <class T, class C> __global__ void sum_columns(job j, vec mean) {
+template <class C> __global__ void sum_columns(job j, vec mean) {
   DL_SHARED(double, part, [2 * ROWS][LANES]);
   int lane = (int)threadIdx.x % LANES, row = (int)threadIdx.x / LANES;
   int64_t from = j.n * blockIdx.x / j.shares, to = j.n * (blockIdx.x + 1) / j.shares;
@@ -80,9 +80,9 @@ template <class T, class C> __global__ void sum_columns(job j, vec mean) {
     int64_t c = c0 + lane;
     sums<C> s = {0, 0};
     if (c < j.channels) {
-      C centre = centre_of<T, C>(j, mean, c);
+      C centre = centre_of<C>(j, mean, c);
       for (int64_t b = from + row; b < to; b += ROWS)
-        add_element<T>(&s, j, b * j.channels + c, centre);
+        add_element(&s, j, b * j.channels + c, centre);
     }
     part[row][lane] = (double)s.a;
     part[ROWS + row][lane] = (double)s.b;
@@ -108,13 +108,13 @@ struct stats { vec w, b, rm, rv, mean, inv; double momentum, eps; bool training;
 /* y = p x + q g + r */
 template <class C> struct affine { C *p, *q, *r; };
 
-template <class T, class C> __global__ void finish(job j, stats s, affine<C> f) {
+template <class C> __global__ void finish(job j, stats s, affine<C> f) {
   double count = (double)(j.n * j.inner), m = s.momentum;
   DL_EACH(c, j.channels) {
     double mean = s.rm.get<double>(c, 0), inv = 1 / sqrt(s.rv.get<double>(c, 0) + s.eps);
     if (s.training) {
       double a = share_sum(j, c, 0), squares = share_sum(j, c, 1) - a * a / count;
-      mean = (double)centre_of<T, C>(j, s.mean, c) + a / count;
+      mean = (double)centre_of<C>(j, s.mean, c) + a / count;
       squares = squares < 0 ? 0 : squares;
       inv = 1 / sqrt(squares / count + s.eps);
       s.rm.put(c, m * mean + (1 - m) * s.rm.get<double>(c, 0));
@@ -145,40 +145,54 @@ template <class C> __global__ void finish_back(job j, stats s, vec gw, vec gb, a
 }
 
 /* ---- the pass over all ---------------------------------------------------------------------- */
-/* N neighbours of one channel at a time. */
-template <class T, class C, int N>
-__global__ void apply(job j, affine<C> f, T *y, int64_t packs) {
-  typedef dl_pack<T, N> pack;
+template <class C> DL_FN C mapped(const job &j, const affine<C> &f, int64_t c, C x, C g) {
+  C v = f.p[c] * x;
+  if (j.g) v += f.q[c] * g;
+  return v + f.r[c];
+}
+template <class C> __global__ void apply(job j, affine<C> f, void *y, int64_t count) {
+  DL_EACH(i, count) {
+    int64_t plane = j.by_inner.of(i), c = plane - j.by_channels.of(plane) * j.channels;
+    C x = dl_num_get(j.dtype, j.x, i, C()), g = j.g ? dl_num_get(j.dtype, j.g, i, C()) : C(0);
+    dl_num_put(j.dtype, y, i, mapped(j, f, c, x, g));
+  }
+}
+/* Four neighbours of one channel at a time. */
+__global__ void apply_packs(job j, affine<float> f, char *y, int64_t packs) {
+  int size = j.dtype == DL_F32 ? 4 : 2;
   DL_EACH(i, packs) {
-    int64_t plane = j.by_inner.of(i * N), c = plane - j.by_channels.of(plane) * j.channels;
-    pack x = static_cast<const pack *>(j.x)[i], g = {}, out;
-    C p = f.p[c], q = j.g ? f.q[c] : C(0), r = f.r[c];
-    if (j.g) g = static_cast<const pack *>(j.g)[i];
+    int64_t at = i * DL_FOUR, plane = j.by_inner.of(at);
+    int64_t c = plane - j.by_channels.of(plane) * j.channels;
+    dl_four raw[2] = {};
+    float x[DL_FOUR], g[DL_FOUR];
+    raw[0] = dl_four_read(j.dtype, j.x, at);
+    if (j.g) raw[1] = dl_four_read(j.dtype, j.g, at);
+    dl_four_open(raw[0], j.dtype, x);
+    dl_four_open(raw[1], j.dtype, g);
     DL_UNROLL
-    for (int e = 0; e < N; e++) {
-      C v = p * dl_as<C>(x.v[e]);
-      if (j.g) v += q * dl_as<C>(g.v[e]);
-      out.v[e] = dl_to<T>(v + r);
-    }
-    reinterpret_cast<pack *>(y)[i] = out;
+    for (int e = 0; e < DL_FOUR; e++) x[e] = mapped(j, f, c, x[e], g[e]);
+    dl_four_write(y + at * size, j.dtype, x);
   }
 }
 
-template <class T, class C>
-void apply_all(const job &j, const affine<C> &f, T *y, void *stream) {
-  enum { N = dl_per16<T>::N };
+template <class C> void apply_all(const job &j, const affine<C> &f, char *y, void *stream) {
   int64_t count = j.n * j.channels * j.inner;
-  bool packed = j.inner % N == 0 && dl_is_aligned(j.x, 16) && dl_is_aligned(j.g, 16) &&
-                dl_is_aligned(y, 16);
-  if (packed) DL_LAUNCH_EACH((apply<T, C, N>), count / N, stream, j, f, y, count / N);
-  else DL_LAUNCH_EACH((apply<T, C, 1>), count, stream, j, f, y, count);
+  if constexpr (sizeof(C) == 4) {
+    size_t bytes = (size_t)(DL_FOUR * dl_dtypes[j.dtype].size);
+    if (j.inner % DL_FOUR == 0 && dl_is_aligned(j.x, bytes) && dl_is_aligned(j.g, bytes) &&
+        dl_is_aligned(y, bytes)) {
+      DL_LAUNCH_EACH(apply_packs, count / DL_FOUR, stream, j, f, y, count / DL_FOUR);
+      return;
+    }
+  }
+  DL_LAUNCH_EACH(apply<C>, count, stream, j, f, y, count);
 }
 
-template <class T, class C> void sum_all(const job &j, vec mean, void *stream) {
+template <class C> void sum_all(const job &j, vec mean, void *stream) {
   int64_t tall = j.inner == 1 ? (j.channels + LANES - 1) / LANES : j.channels;
   dim3 grid((unsigned)j.shares, (unsigned)(tall < 65535 ? tall : 65535));
-  if (j.inner == 1) DL_LAUNCH((sum_columns<T, C>), grid, DL_BLOCK, 0, stream, j, mean);
-  else DL_LAUNCH((sum_planes<T, C>), grid, DL_BLOCK, 0, stream, j, mean);
+  if (j.inner == 1) DL_LAUNCH(sum_columns<C>, grid, DL_BLOCK, 0, stream, j, mean);
+  else DL_LAUNCH(sum_planes<C>, grid, DL_BLOCK, 0, stream, j, mean);
 }
 
 /* ---- the host's side ------------------------------------------------------------------------ */
@@ -194,6 +208,7 @@ job job_of(const dl_view *x) {
   int64_t want = 2048 / (j.inner == 1 ? j.channels / LANES + 1 : j.channels + 1) + 1;
   j.shares = (int)(want < most ? want : most);
   j.x = x->data;
+  j.dtype = x->dtype;
   return j;
 }
 
@@ -208,24 +223,22 @@ template <class C> dl_status room(job *j, affine<C> *f, void *stream) {
   return DL_OK;
 }
 
-template <class T> dl_status forward(job j, const stats &s, const dl_view *y, void *stream) {
-  typedef typename dl_wide<T>::type C;
+template <class C> dl_status forward(job j, const stats &s, const dl_view *y, void *stream) {
   affine<C> f;
   DL_TRY(room(&j, &f, stream));
-  if (s.training) sum_all<T, C>(j, s.mean, stream);
-  DL_LAUNCH_EACH((finish<T, C>), j.channels, stream, j, s, f);
-  apply_all<T, C>(j, f, reinterpret_cast<T *>(y->data), stream);
+  if (s.training) sum_all<C>(j, s.mean, stream);
+  DL_LAUNCH_EACH(finish<C>, j.channels, stream, j, s, f);
+  apply_all(j, f, y->data, stream);
   return DL_OK;
 }
 
-template <class T>
+template <class C>
 dl_status backward(job j, const stats &s, vec gw, vec gb, const dl_view *y, void *stream) {
-  typedef typename dl_wide<T>::type C;
   affine<C> f;
   DL_TRY(room(&j, &f, stream));
-  sum_all<T, C>(j, s.mean, stream);
+  sum_all<C>(j, s.mean, stream);
   DL_LAUNCH_EACH(finish_back<C>, j.channels, stream, j, s, gw, gb, f);
-  apply_all<T, C>(j, f, reinterpret_cast<T *>(y->data), stream);
+  apply_all(j, f, y->data, stream);
   return DL_OK;
 }
 
@@ -254,7 +267,7 @@ DL_CUDA(native_batch_norm) {
       DL_TRY(dl_cu_zero(c->out[k].data, c->out[k].numel * dl_cu_esize(&c->out[k]), stream));
     return DL_OK;
   }
-  DL_BY_FLOAT(x.v.dtype, DL_TRY(forward<T>(j, s, &c->out[0], stream)));
+  DL_BY_REAL(x.v.dtype, DL_TRY(forward<C>(j, s, &c->out[0], stream)));
   for (int k = 2; k < 4 && s.training; k++)
     if (v[k].v.data != c->in[1 + k].data) DL_TRY(dl_cu_copy(&c->in[1 + k], &v[k].v, stream));
   return DL_OK;
@@ -278,6 +291,6 @@ DL_CUDA(native_batch_norm_backward) {
   }
   job j = job_of(&x.v);
   j.g = g.v.data;
-  DL_BY_FLOAT(x.v.dtype, DL_TRY(backward<T>(j, s, gw, gb, &c->out[0], stream)));
+  DL_BY_REAL(x.v.dtype, DL_TRY(backward<C>(j, s, gw, gb, &c->out[0], stream)));
   return DL_OK;
 }

@@ -12,19 +12,12 @@ enum { SIDE = 16, THREADS = DL_BLOCK, LANES = 32, ROWS = THREADS / LANES };
 static_assert(SIDE * SIDE == DL_BLOCK, "a tile's threads are a block");
 
 /* ---- elements -------------------------------------------------------------------------------- */
-DL_FN float get(int dtype, const void *p, int64_t i, float) { return dl_float_at(dtype, p, i); }
-DL_FN double get(int, const void *p, int64_t i, double) {
-  return static_cast<const double *>(p)[i];
-}
-DL_FN int64_t get(int dtype, const void *p, int64_t i, int64_t) { return dl_whole_at(dtype, p, i); }
-
 /* Element i of the result = alpha * sum + beta * what is there. */
 template <class A> DL_FN void put(const dl_cu_product &g, int64_t i, A sum) {
   A alpha = (A)g.alpha, old = 0;
-  if (g.beta != 0) old = dl_mad((A)g.beta, get(g.out, g.c, i, A()), A(0));
+  if (g.beta != 0) old = dl_mad((A)g.beta, dl_num_get(g.out, g.c, i, A()), A(0));
   A v = dl_mad(alpha, sum, old);
-  if constexpr (sizeof(A) == 4) dl_float_put(g.out, g.c, i, v);
-  else dl_set(g.out, g.c, i, v);
+  dl_num_put(g.out, g.c, i, v);
 }
 
 /* ---- tiles ---------------------------------------------------------------------------------- */
@@ -46,7 +39,7 @@ DL_FN void load_slice(A (&s)[TK][TILE + 4], int dtype, const void *p, int64_t at
     int q = along_k ? e % TK : e / TILE, r = along_k ? e / TK : e % TILE;
     bool inside = r < nline && q < nk;
     I off = (I)r * (I)line_stride + (I)q * (I)k_stride;
-    s[q][r] = inside ? get(dtype, p, from + off, A()) : A(0);
+    s[q][r] = inside ? dl_num_get(dtype, p, from + off, A()) : A(0);
   }
 }
 
@@ -111,7 +104,8 @@ DL_FN A some_of(const dl_cu_product &g, int64_t a, int64_t b, int64_t k, int64_t
   A sum = 0;
   DL_UNROLLED(4)
   for (; k < g.k; k += step)
-    sum = dl_mad(get(g.in, g.a, a + k * g.acs, A()), get(g.in, g.b, b + k * g.brs, A()), sum);
+    sum = dl_mad(dl_num_get(g.in, g.a, a + k * g.acs, A()),
+                 dl_num_get(g.in, g.b, b + k * g.brs, A()), sum);
   return sum;
 }
 /* The same for packs of four neighbours. */

@@ -64,16 +64,16 @@ template <class C> __global__ void norm_block(norm_call p) {
     int64_t at = row * p.n;
     C sum = 0, m2 = 0;
     for (int64_t i = threadIdx.x; i < p.n; i += DL_BLOCK)
-      sum += dl_real_get(p.dtype, p.x, at + i, C());
+      sum += dl_num_get(p.dtype, p.x, at + i, C());
     C mean = dl_block_all<dl_adds>(sum, sh) / (C)p.n;
     for (int64_t i = threadIdx.x; i < p.n; i += DL_BLOCK) {
-      C gap = dl_real_get(p.dtype, p.x, at + i, C()) - mean;
+      C gap = dl_num_get(p.dtype, p.x, at + i, C()) - mean;
       m2 += gap * gap;
     }
     C rstd = (C)1 / dl_root_of(dl_block_all<dl_adds>(m2, sh) / (C)p.n + (C)p.eps);
     for (int64_t i = threadIdx.x; i < p.n; i += DL_BLOCK) {
-      C z = (dl_real_get(p.dtype, p.x, at + i, C()) - mean) * rstd;
-      dl_real_put(p.dtype, p.out, at + i, z * factor<C>(p, i) + offset<C>(p, i));
+      C z = (dl_num_get(p.dtype, p.x, at + i, C()) - mean) * rstd;
+      dl_num_put(p.dtype, p.out, at + i, z * factor<C>(p, i) + offset<C>(p, i));
     }
     if (threadIdx.x > 0) continue;
     static_cast<C *>(p.mean)[row] = mean;
@@ -149,16 +149,16 @@ template <class C> __global__ void back_block(norm_call p) {
     C mean = static_cast<const C *>(p.mean_in)[row], sum = 0, dot = 0;
     C rstd = static_cast<const C *>(p.rstd_in)[row];
     for (int64_t i = threadIdx.x; i < p.n; i += DL_BLOCK) {
-      C gw = dl_real_get(p.dtype, p.g, at + i, C()) * factor<C>(p, i);
+      C gw = dl_num_get(p.dtype, p.g, at + i, C()) * factor<C>(p, i);
       sum += gw;
-      dot += gw * (dl_real_get(p.dtype, p.x, at + i, C()) - mean);
+      dot += gw * (dl_num_get(p.dtype, p.x, at + i, C()) - mean);
     }
     sum = dl_block_all<dl_adds>(sum, sh) / (C)p.n;
     dot = dl_block_all<dl_adds>(dot, sh) * rstd * rstd / (C)p.n;
     for (int64_t i = threadIdx.x; i < p.n; i += DL_BLOCK) {
-      C gw = dl_real_get(p.dtype, p.g, at + i, C()) * factor<C>(p, i);
-      C gap = dl_real_get(p.dtype, p.x, at + i, C()) - mean;
-      dl_real_put(p.dtype, p.out, at + i, rstd * (gw - sum - gap * dot));
+      C gw = dl_num_get(p.dtype, p.g, at + i, C()) * factor<C>(p, i);
+      C gap = dl_num_get(p.dtype, p.x, at + i, C()) - mean;
+      dl_num_put(p.dtype, p.out, at + i, rstd * (gw - sum - gap * dot));
     }
   }
 }
@@ -185,8 +185,8 @@ __global__ void norm_columns(norm_call p, C *parts, int64_t part_rows) {
   C dw = 0, db = 0;
   DL_UNROLLED(4)
   for (int64_t r = part * part_rows + deep; r < (i < p.n ? end : 0); r += DEEP) {
-    C g = dl_real_get(p.dtype, p.g, r * p.n + i, C());
-    C x = dl_real_get(p.dtype, p.x, r * p.n + i, C());
+    C g = dl_num_get(p.dtype, p.g, r * p.n + i, C());
+    C x = dl_num_get(p.dtype, p.x, r * p.n + i, C());
     dw += g * ((x - static_cast<const C *>(p.mean_in)[r]) * static_cast<const C *>(p.rstd_in)[r]);
     db += g;
   }

@@ -57,11 +57,11 @@ template <class C, class S>
 DL_FN void step_one(const S &step, int dtype, const buffers &b, int64_t i) {
   C x[BUFS];
   DL_UNROLL
-  for (int k = 0; k < BUFS; k++) x[k] = b.at[k] ? dl_real_get(dtype, b.at[k], i, C()) : C(0);
+  for (int k = 0; k < BUFS; k++) x[k] = b.at[k] ? dl_num_get(dtype, b.at[k], i, C()) : C(0);
   step(x);
   DL_UNROLL
   for (int k = 0; k < BUFS; k++)
-    if (b.at[k] && k != G) dl_real_put(dtype, b.at[k], i, x[k]);
+    if (b.at[k] && k != G) dl_num_put(dtype, b.at[k], i, x[k]);
 }
 
 template <class S> DL_FN void step_four(const S &step, int dtype, const buffers &b, int64_t i) {

@@ -74,14 +74,26 @@ DL_FN void dl_float_put(int dtype, void *p, int64_t i, float v) {
   else if (dtype == DL_F16) static_cast<dl_half *>(p)[i] = dl_half_down(v);
   else static_cast<dl_bf16 *>(p)[i] = dl_brain_down(v);
 }
-/* The same for kernels whose compute type is a parameter: double is float64's own. */
-DL_FN float dl_real_get(int dtype, const void *p, int64_t i, float) {
+/* The same for kernels whose compute type is a parameter: double is float64's own, int64_t serves
+ * all integers. */
+DL_FN float dl_num_get(int dtype, const void *p, int64_t i, float) {
   return dl_float_at(dtype, p, i);
 }
-DL_FN double dl_real_get(int, const void *p, int64_t i, double) {
+DL_FN double dl_num_get(int, const void *p, int64_t i, double) {
   return static_cast<const double *>(p)[i];
 }
-DL_FN void dl_real_put(int dtype, void *p, int64_t i, float v) { dl_float_put(dtype, p, i, v); }
-DL_FN void dl_real_put(int, void *p, int64_t i, double v) { static_cast<double *>(p)[i] = v; }
+DL_FN int64_t dl_num_get(int dtype, const void *p, int64_t i, int64_t) {
+  return dl_whole_at(dtype, p, i);
+}
+DL_FN void dl_num_put(int dtype, void *p, int64_t i, float v) { dl_float_put(dtype, p, i, v); }
+DL_FN void dl_num_put(int, void *p, int64_t i, double v) { static_cast<double *>(p)[i] = v; }
+DL_FN void dl_num_put(int dtype, void *p, int64_t i, int64_t v) { dl_set(dtype, p, i, v); }
+/* The compute type of a dtype: run `…` with C named after it. */
+#define DL_BY_NUMBER(dtype, ...)                                       \
+  do {                                                                 \
+    if ((dtype) == DL_F64) { typedef double C; __VA_ARGS__; }          \
+    else if ((dtype) >= DL_F16) { typedef float C; __VA_ARGS__; }      \
+    else { typedef int64_t C; __VA_ARGS__; }                           \
+  } while (0)
 
 #endif

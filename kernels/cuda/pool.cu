@@ -8,7 +8,7 @@
  * INVARIANT  An index is the place of the largest element in its own plane, counted row by row.
  * SOURCE     ATen/native/cuda/{DilatedMaxPool2d,AveragePool2d,AdaptiveAveragePooling}.cu.
  * MUST NOT   know tensors. */
-#include "block.h"
+#include "pack.h"
 
 namespace {
 
@@ -48,8 +48,9 @@ DL_FN int64_t first_inside(int64_t start, int64_t d) {
 }
 
 /* A wide dilation can step over the whole input: then the result is `least`, index 0. */
-template <class T, class C>
-__global__ void max_pool(plane j, int64_t n, const T *x, T *y, int64_t *index, C least) {
+template <class C>
+__global__ void max_pool(plane j, int64_t n, int dtype, const void *x, void *y, int64_t *index,
+                         C least) {
   DL_EACH(i, n) {
     spot o = spot_of(j, i);
     int64_t y0 = o.y * j.s[0] - j.p[0], x0 = o.x * j.s[1] - j.p[1];
@@ -57,43 +58,35 @@ __global__ void max_pool(plane j, int64_t n, const T *x, T *y, int64_t *index, C
     int64_t x1 = smaller(x0 + (j.k[1] - 1) * j.d[1] + 1, j.w);
     y0 = first_inside(y0, j.d[0]), x0 = first_inside(x0, j.d[1]);
     bool empty = y0 >= y1 || x0 >= x1;
-    const T *in = x + o.plane * j.h * j.w;
+    int64_t in = o.plane * j.h * j.w;
     int64_t at = empty ? 0 : y0 * j.w + x0;
-    C best = empty ? least : dl_as<C>(in[at]);
+    C best = empty ? least : dl_num_get(dtype, x, in + at, C());
     for (int64_t r = y0; r < y1; r += j.d[0])
       for (int64_t q = x0; q < x1; q += j.d[1]) {
-        C v = dl_as<C>(in[r * j.w + q]);
+        C v = dl_num_get(dtype, x, in + r * j.w + q, C());
         if (v > best || v != v) best = v, at = r * j.w + q;
       }
-    y[i] = dl_to<T>(best);
+    dl_num_put(dtype, y, i, best);
     index[i] = at;
   }
 }
 
-template <class T, class C>
-void max_as(const plane &j, const dl_view *x, const dl_view *y, const dl_view *index, C least,
-            void *stream) {
-  DL_LAUNCH_EACH((max_pool<T, C>), y->numel, stream, j, y->numel,
-                 reinterpret_cast<const T *>(x->data), reinterpret_cast<T *>(y->data),
-                 reinterpret_cast<int64_t *>(index->data), least);
+/* The least number of a dtype. */
+double least_of(int dtype) {
+  if (dl_dtype_is_float((dl_dtype)dtype)) return -INFINITY;
+  return dtype == DL_U8 || dtype == DL_BOOL ? 0 : -ldexp(1, 8 * dl_dtypes[dtype].size - 1);
 }
 
-template <class T, class C>
-__global__ void max_back(plane j, int64_t n, const T *g, const int64_t *index, C *out,
+template <class C>
+__global__ void max_back(plane j, int64_t n, int dtype, const void *g, const int64_t *index, C *out,
                          dl_cuda_fault *fault) {
   DL_EACH(i, n) {
     int64_t at = index[i], area = j.h * j.w;
     if (at < 0 || at >= area) dl_fault(fault, DL_FAULT_UNPOOL);
-    else atomicAdd(&out[spot_of(j, i).plane * area + at], dl_as<C>(g[i]));
+    else atomicAdd(&out[spot_of(j, i).plane * area + at], dl_num_get(dtype, g, i, C()));
   }
 }
 
-template <class T, class C>
-void max_back_as(const plane &j, const dl_view *g, const dl_view *index, void *out, void *stream) {
-  DL_LAUNCH_EACH((max_back<T, C>), g->numel, stream, j, g->numel,
-                 reinterpret_cast<const T *>(g->data), reinterpret_cast<int64_t *>(index->data),
-                 static_cast<C *>(out), dl_cuda_environment.fault);
-}
 
 /* ---- mean ----------------------------------------------------------------------------------- */
 struct window { int64_t y0, y1, x0, x1, divisor; };
@@ -116,16 +109,17 @@ DL_FN window mean_window(const plane &j, int64_t oy, int64_t ox) {
   return v;
 }
 
-template <class T> __global__ void mean(plane j, int64_t n, const T *x, T *y) {
-  typedef typename dl_wide<T>::type C;
+template <class C>
+__global__ void mean(plane j, int64_t n, int dtype, const void *x, void *y) {
   DL_EACH(i, n) {
     spot o = spot_of(j, i);
     window v = mean_window(j, o.y, o.x);
-    const T *in = x + o.plane * j.h * j.w;
+    int64_t in = o.plane * j.h * j.w;
     C sum = 0;
     for (int64_t r = v.y0; r < v.y1; r++)
-      for (int64_t q = v.x0; q < v.x1; q++) sum = dl_plus(sum, dl_as<C>(in[r * j.w + q]));
-    y[i] = dl_to<T>(sum / (C)v.divisor);
+      for (int64_t q = v.x0; q < v.x1; q++)
+        sum = dl_plus(sum, dl_num_get(dtype, x, in + r * j.w + q, C()));
+    dl_num_put(dtype, y, i, sum / (C)v.divisor);
   }
 }
 
@@ -139,17 +133,18 @@ DL_FN windows holding(const plane &j, int dim, int64_t at) {
   return {first < 0 ? 0 : first / j.s[dim] + 1, smaller(last + 1, small)};
 }
 
-template <class T> __global__ void mean_back(plane j, int64_t n, const T *g, T *out) {
-  typedef typename dl_wide<T>::type C;
+template <class C>
+__global__ void mean_back(plane j, int64_t n, int dtype, const void *g, void *out) {
   DL_EACH(i, n) {
     spot o = spot_of(j, i);
     windows ys = holding(j, 0, o.y), xs = holding(j, 1, o.x);
-    const T *from = g + o.plane * j.oh * j.ow;
+    int64_t from = o.plane * j.oh * j.ow;
     C sum = 0;
     for (int64_t oy = ys.lo; oy < ys.hi; oy++)
       for (int64_t ox = xs.lo; ox < xs.hi; ox++)
-        sum += dl_as<C>(from[oy * j.ow + ox]) / (C)mean_window(j, oy, ox).divisor;
-    out[i] = dl_to<T>(sum);
+        sum += dl_num_get(dtype, g, from + oy * j.ow + ox, C()) /
+               (C)mean_window(j, oy, ox).divisor;
+    dl_num_put(dtype, out, i, sum);
   }
 }
 
@@ -158,14 +153,8 @@ dl_status mean_run(dl_kcall *c, plane j, void *stream) {
   const dl_view *y = &c->out[0];
   DL_TRY(dl_cu_contig(&c->in[0], DL_NODTYPE, stream, &x));
   sizes(&j, &x.v, y, false);
-  if (y->dtype == DL_I64)
-    DL_LAUNCH_EACH(mean<int64_t>, y->numel, stream, j, y->numel,
-                   reinterpret_cast<const int64_t *>(x.v.data),
-                   reinterpret_cast<int64_t *>(y->data));
-  else
-    DL_BY_FLOAT(y->dtype, DL_LAUNCH_EACH(mean<T>, y->numel, stream, j, y->numel,
-                                         reinterpret_cast<const T *>(x.v.data),
-                                         reinterpret_cast<T *>(y->data)));
+  DL_BY_NUMBER(y->dtype, DL_LAUNCH_EACH(mean<C>, y->numel, stream, j, y->numel, (int)y->dtype,
+                                        (const void *)x.v.data, (void *)y->data));
   return DL_OK;
 }
 
@@ -174,9 +163,9 @@ dl_status mean_back_run(dl_kcall *c, plane j, void *stream) {
   const dl_view *out = &c->out[0];
   DL_TRY(dl_cu_contig(&c->in[0], DL_NODTYPE, stream, &g));
   sizes(&j, out, &g.v, true);
-  DL_BY_FLOAT(out->dtype, DL_LAUNCH_EACH(mean_back<T>, out->numel, stream, j, out->numel,
-                                         reinterpret_cast<const T *>(g.v.data),
-                                         reinterpret_cast<T *>(out->data)));
+  DL_BY_REAL(out->dtype, DL_LAUNCH_EACH(mean_back<C>, out->numel, stream, j, out->numel,
+                                        (int)out->dtype, (const void *)g.v.data,
+                                        (void *)out->data));
   return DL_OK;
 }
 
@@ -206,17 +195,10 @@ DL_CUDA(max_pool2d_with_indices) {
   sizes(&j, &x.v, y, false);
   two(&c->arg[1], j.k), two(c->arg[2].n ? &c->arg[2] : &c->arg[1], j.s);
   two(&c->arg[3], j.p), two(&c->arg[4], j.d);
-  switch (y->dtype) {
-    case DL_U8: max_as<uint8_t, int64_t>(j, &x.v, y, at, 0, stream); break;
-    case DL_I8: max_as<int8_t, int64_t>(j, &x.v, y, at, INT8_MIN, stream); break;
-    case DL_I16: max_as<int16_t, int64_t>(j, &x.v, y, at, INT16_MIN, stream); break;
-    case DL_I32: max_as<int32_t, int64_t>(j, &x.v, y, at, INT32_MIN, stream); break;
-    case DL_I64: max_as<int64_t, int64_t>(j, &x.v, y, at, INT64_MIN, stream); break;
-    case DL_F16: max_as<dl_half, float>(j, &x.v, y, at, -INFINITY, stream); break;
-    case DL_BF16: max_as<dl_bf16, float>(j, &x.v, y, at, -INFINITY, stream); break;
-    case DL_F64: max_as<double, double>(j, &x.v, y, at, -INFINITY, stream); break;
-    default: max_as<float, float>(j, &x.v, y, at, -INFINITY, stream);
-  }
+  DL_BY_NUMBER(y->dtype, DL_LAUNCH_EACH(max_pool<C>, y->numel, stream, j, y->numel, (int)y->dtype,
+                                        (const void *)x.v.data, (void *)y->data,
+                                        reinterpret_cast<int64_t *>(at->data),
+                                        (C)least_of(y->dtype)));
   return DL_OK;
 }
 
@@ -232,12 +214,10 @@ DL_CUDA(max_pool2d_backward) {
   if (narrow) DL_TRY(dl_cu_like(out, DL_F32, stream, &sum));
   sizes(&j, out, &g.v, false);
   DL_TRY(dl_cu_zero(sum.v.data, sum.v.numel * dl_cu_esize(&sum.v), stream));
-  switch (out->dtype) {
-    case DL_F16: max_back_as<dl_half, float>(j, &g.v, &at.v, sum.v.data, stream); break;
-    case DL_BF16: max_back_as<dl_bf16, float>(j, &g.v, &at.v, sum.v.data, stream); break;
-    case DL_F64: max_back_as<double, double>(j, &g.v, &at.v, sum.v.data, stream); break;
-    default: max_back_as<float, float>(j, &g.v, &at.v, sum.v.data, stream);
-  }
+  DL_BY_REAL(out->dtype,
+             DL_LAUNCH_EACH(max_back<C>, g.v.numel, stream, j, g.v.numel, (int)out->dtype,
+                            (const void *)g.v.data, reinterpret_cast<int64_t *>(at.v.data),
+                            reinterpret_cast<C *>(sum.v.data), dl_cuda_environment.fault));
   return narrow ? dl_cu_copy(out, &sum.v, stream) : DL_OK;
 }
 

@@ -68,10 +68,10 @@ template <class C, class K> struct line {
   const soft_call &p;
   int64_t at, step;
   __device__ __forceinline__ C x(int64_t i) const {
-    return dl_real_get(p.dtype, p.a, at + i * step, C());
+    return dl_num_get(p.dtype, p.a, at + i * step, C());
   }
   __device__ __forceinline__ C y(int64_t i) const {
-    return K::backward ? dl_real_get(p.dtype, p.b, at + i * step, C()) : (C)0;
+    return K::backward ? dl_num_get(p.dtype, p.b, at + i * step, C()) : (C)0;
   }
   __device__ __forceinline__ C top(int64_t i, int64_t each) const {
     C top = lowest<C>();
@@ -90,7 +90,7 @@ template <class C, class K> struct line {
     for (; i < p.n; i += each) {
       C v = x(i), w = y(i);
       K::term(v, w, top);
-      dl_real_put(p.dtype, p.out, at + i * step, K::out(v, w, sum));
+      dl_num_put(p.dtype, p.out, at + i * step, K::out(v, w, sum));
     }
   }
 };
