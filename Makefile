@@ -61,7 +61,7 @@ ISAS     += $(foreach i,$(if $(SAN),v3,v3 v4),$(call KNOWS,$(i)))
 endif
 BASE     += $(ISAS:%=-DDL_HAVE_%=1)
 
-ENGINE  := $(wildcard src/base/*.c src/mem/*.c src/tensor/*.c src/graph/*.c src/op/*.c src/grad/*.c)
+ENGINE  := $(wildcard $(addsuffix /*.c,$(addprefix src/,base mem io tensor graph op grad)))
 ONCE    := $(wildcard kernels/cpu/once/*.c)
 KERN    := $(wildcard kernels/cpu/*.c)
 SIM     := $(wildcard kernels/sim/*.c)

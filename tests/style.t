@@ -131,11 +131,12 @@ rule('lines end without blanks, and there are no tabs', [@c, @lua], sub {
 my %may = (
     'src/base'   => qr{^base/},
     'src/mem'    => qr{^(?:base|mem)/},
+    'src/io'     => qr{^(?:base|mem|io)/},
     'src/tensor' => qr{^(?:base|mem|tensor)/},
     'src/graph'  => qr{^(?:base|mem|tensor|graph|op)/|^kernel\.h$},
     'src/op'     => qr{^(?:base|mem|tensor|graph|op)/|^(?:kernel|rng|walk|pick|cuda/record)\.h$},
     'src/grad'   => qr{^(?:base|mem|tensor|graph|op|grad)/|^(?:kernel|rng)\.h$},
-    'src/bind'   => qr{^(?:base|mem|tensor|graph|op|grad|bind)/|^(?:kernel|rng|sim/sim)\.h$},
+    'src/bind'   => qr{^(?:base|mem|io|tensor|graph|op|grad|bind)/|^(?:kernel|rng|sim/sim)\.h$},
     'src/repl'   => qr{^(?:base|mem|tensor|graph|op|grad|bind|repl)/|^(?:kernel|rng|jupyter)\.h$},
     'jupyter'    => qr{^(?:base|bind|repl)/},
     'kernels'    => qr{^base/|^mem/(?:driver|mem)\.h$|^op/(?:arg\.h|op_id\.h|ops\.def)$|

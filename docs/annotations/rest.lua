@@ -137,6 +137,14 @@ function torch.get_rng_state() end
 ---@param keywords? {new_state?: torch.Tensor}
 function torch.set_rng_state(new_state, keywords) end
 
+---writes tensors and what holds them (tables, numbers, texts) into a file that PyTorch reads, too: a model as model:state_dict(), an optimizer as opt:state_dict(), all in one table as a checkpoint. A file that is there is replaced once the new one is complete
+function torch.save() end
+
+---what torch.save wrote, here or in PyTorch: data only, always. A dict is a table that keeps the order of its keys, None in it the global None. map_location: a device for all tensors, a table from device to device, or a function of (storage, location)
+---@param map_location? torch.device|string|nil
+---@param keywords? {map_location?: torch.device|string|nil, weights_only?: boolean|nil}
+function torch.load(map_location, keywords) end
+
 ---side by side: cat along dim 1, along dim 0 for vectors
 ---@param tensors torch.Tensor[]|table
 ---@param keywords? {tensors?: torch.Tensor[]}

@@ -16,6 +16,9 @@ M.None = None
 M.ops = dlrepl.ops
 M.warn = dlrepl.warn       -- warn(text, category)
 M.read_idx = dlrepl._read_idx
+-- files of torch.save: see lua/torch/serialization.lua
+M.archive_open, M.archive_create = dlrepl._archive_open, dlrepl._archive_create
+M.unpickle, M.storage = dlrepl._unpickle, dlrepl._storage
 
 -- warn_once(text, category, key): the same text, or the same key, is said once.
 local said = {}

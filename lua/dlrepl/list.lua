@@ -79,6 +79,14 @@ plain.__tostring, keyed.__tostring = tostring_list, tostring_list
 function M.new(values) return setmetatable(values, plain) end
 -- A list of {name, value} pairs; the loop gives name, value.
 function M.pairs(values) return setmetatable(values, keyed) end
+M.meta = plain
+
+-- A tuple of Python's: a plain list that prints, and is saved, as one.
+local tuple_meta = {__name = "tuple", __index = methods, __call = plain.__call}
+function tuple_meta.__tostring(list) return require("dlrepl.pyrepr").tuple(list) end
+function M.tuple(values) return setmetatable(values, tuple_meta) end
+M.tuple_meta = tuple_meta
+
 function M.next(list, control) return advance(list, control, false) end
 
 return M

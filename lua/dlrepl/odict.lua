@@ -10,7 +10,7 @@
 -- MUST NOT   know tensors.
 
 local M = {}
-local ORDER, PLACE, DICT = {}, {}, {}
+local ORDER, PLACE, DICT, HOLE = {}, {}, {}, {}
 local methods, mt = {}, {__name = "OrderedDict"}
 
 -- An empty ordered table, or one filled from a list of {key, value} pairs.
@@ -28,11 +28,14 @@ function M.dict(list)
 end
 
 function M.is(v) return getmetatable(v) == mt end
+-- Of an ordered table: does it stand for a plain dict?
+function M.is_dict(d) return rawget(d, DICT) or false end
+M.meta = mt
 
 function mt.__newindex(d, key, value) -- called for keys that are absent
   if value == nil then return end
   local order, place = rawget(d, ORDER), rawget(d, PLACE)
-  if place[key] then order[place[key]] = false end
+  if place[key] then order[place[key]] = HOLE end
   order[#order + 1] = key
   place[key] = #order
   rawset(d, key, value)
@@ -43,7 +46,7 @@ local function step(d, key)
   local i = key == nil and 0 or rawget(d, PLACE)[key]
   for j = i + 1, #order do
     local k = order[j]
-    if k ~= false then
+    if not rawequal(k, HOLE) then
       local v = rawget(d, k)
       if v ~= nil then return k, v end
     end
@@ -78,6 +81,8 @@ function methods.items(d)
   for k, v in step, d do list[#list + 1] = {k, v} end
   return list
 end
+
+M.keys = methods.keys
 
 -- Put every pair of `other` (ordered or plain) into d; a plain table is read in sorted order.
 function methods.update(d, other)

@@ -33,7 +33,8 @@ typedef enum dl_status {
   X(RuntimeError) X(IndexError) X(ValueError) X(TypeError) X(NotImplementedError)   \
   X(AssertionError) X(AttributeError) X(KeyError) X(OutOfMemoryError)               \
   X(AcceleratorError) X(LinAlgError) X(MemoryError) X(KeyboardInterrupt)            \
-  X(OSError) X(GradcheckError) X(CheckpointError)
+  X(OSError) X(GradcheckError) X(CheckpointError) X(FileNotFoundError)              \
+  X(IsADirectoryError) X(PermissionError) X(EOFError) X(UnpicklingError)
 
 typedef enum dl_class {
 #define X(id) DL_##id,

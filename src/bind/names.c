@@ -21,6 +21,8 @@ void dl_function_helpers(lua_State *L, int dlrepl);
 void dl_autocast_open(lua_State *L, int dlrepl);
 void dl_describe_open(lua_State *L, int dlrepl);
 void dl_media_open(lua_State *L, int dlrepl);
+void dl_archive_open(lua_State *L, int dlrepl);
+void dl_unpickle_open(lua_State *L, int dlrepl);
 
 /* ---- loading -------------------------------------------------------------------------------- */
 /* Push require(name), or false where there is no such file. What is loaded is found whatever a
@@ -380,6 +382,8 @@ int dl_bind_open(lua_State *L) {
   dl_function_helpers(L, dlrepl);
   dl_describe_open(L, dlrepl);
   dl_media_open(L, dlrepl);
+  dl_archive_open(L, dlrepl);
+  dl_unpickle_open(L, dlrepl);
   set_loader(L, dlrepl, "dlrepl", l_lazy);
   open_class(L, torch, methods);
   open_torch(L, torch, f);

@@ -36,4 +36,5 @@ for my $program ($readme =~ /```lua\n(.*?)```/sg) {
 # ---- files that it names -------------------------------------------------------------------------
 for my $file ($readme =~ /\]\(([\w\/.-]+)\)/g) { ok(-e $file, "README: $file is there"); }
 
+unlink "run.pth";         # the checkpoint that a program above writes
 done_testing();

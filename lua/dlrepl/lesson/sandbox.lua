@@ -144,6 +144,7 @@ end
 -- Load everything and remember it; strings lose the way to their methods' table.
 function M.prepare()
   load_all()
+  for _, t in ipairs {torch, torch.serialization, np} do t.save, t.load = refuse, refuse end
   saved = {}
   for _, name in ipairs(names) do
     local v = _G[name]

@@ -303,7 +303,8 @@ end
 local function copy_group(group, first)
   local copy, indices = odict.dict(), list.new({})
   for k, v in pairs(group) do
-    if k ~= "params" then copy[k] = v end
+    local pair = type(v) == "table" and getmetatable(v) == nil -- betas: a tuple, as PyTorch has it
+    if k ~= "params" then copy[k] = pair and list.tuple(table.move(v, 1, #v, 1, {})) or v end
   end
   for i = 1, #group.params do indices[i] = first + i - 1 end
   copy.params = indices
