@@ -170,9 +170,6 @@ CUDA_SH    = +@NVCC='$(NVCC)' ARCHS='$(ARCHS)' NVCC_KNOWS='$(NVCC_KNOWS)' PLUGIN
              CUDA_DIR='$(CUDA_DIR)' sh .ci/cuda.sh
 MAKE_CUDA  = $(MAKE) --no-print-directory $(PLUGIN)
 
-plugin: | program
-	$(CUDA_SH) try $(MAKE_CUDA)
-
 cuda:
 	$(CUDA_SH) must $(MAKE_CUDA)
 
@@ -301,5 +298,5 @@ clean:
 
 -include $(CUDA_O:.o=.d)
 
-.PHONY: all program plugin cuda cuda-why cuda-two dist start notebook test test-full \
+.PHONY: all program cuda cuda-why cuda-two dist start notebook test test-full \
         test-cli check asan bench docs install clean

@@ -2,8 +2,7 @@
 # cuda.sh -- whether make can build the CUDA plugin, and for which cards
 #
 #   sh .ci/cuda.sh why             can it be built? Otherwise says why not, with status 1
-#   sh .ci/cuda.sh try MAKE...     `make`: builds it if it can; else one line says why. Status 0 either way
-#   sh .ci/cuda.sh must MAKE...    the same, but what cannot be built is an error
+#   sh .ci/cuda.sh must MAKE...    `make cuda`: builds it, or one line says why not, with status 1
 #   sh .ci/cuda.sh cards MAKE...   for `make start`: builds it only where an NVIDIA GPU is, for the
 #                                  cards that are there
 #
@@ -69,13 +68,13 @@ why() { # prints why not, with status 1
   try_nvcc
 }
 
-build() { # build MAKE...: silent if nothing is to be done; status 2: it cannot be, 1: it failed
+build() { # build MAKE...: silent if nothing is to be done; where it fails, $reason says why
   if "$@" -q >/dev/null 2>&1; then return 0; fi
   case $letters in
     *q*) return 1 ;;
     *n*) "$@"; return 0 ;;
   esac
-  if ! reason=$(why); then return 2; fi
+  if ! reason=$(why); then return 1; fi
   if "$@"; then return 0; fi
   # one that is older than the sources would not fit the program
   rm -f "$PLUGIN"
@@ -146,18 +145,10 @@ for_cards() {
 # ---- what was asked ---------------------------------------------------------------------------
 case $way in
   why) why ;;
-  try)
-    build "$@"
-    status=$?
-    case $letters in
-      *q*) exit $status ;;
-    esac
-    [ $status = 0 ] || echo "No CUDA plugin: $reason"
-    exit 0
-    ;;
   must)
+    reason=''
     build "$@" && exit 0
-    echo "No CUDA plugin: $reason" >&2
+    [ -z "$reason" ] || echo "No CUDA plugin: $reason" >&2
     exit 1
     ;;
   cards) for_cards "$@" ;;

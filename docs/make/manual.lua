@@ -38,6 +38,29 @@ turns line editing off.
 .B DLREPL_GPU=sim:t4
 simulates a GPU, as \-\-gpu does.
 .TP
+.B DLREPL_CUDA=0
+leaves an NVIDIA GPU alone;
+.B DLREPL_CUDA_PLUGIN
+names another file than dl_cuda.so beside the program,
+.B DLREPL_CUBLAS
+another cuBLAS (0: none).
+.TP
+.B DLREPL_ONEDNN=0
+computes large products and convolutions without oneDNN; bf16: those of bfloat16 with it on every CPU,
+however slow that is.
+.TP
+.B DLREPL_ISA=base
+uses the instructions of x86\-64 alone, v3: those of x86\-64\-v3.
+.TP
+.B DLREPL_LESSONS
+a folder of lessons in place of those that come along;
+.B DLREPL_LANG
+their language (en),
+.B DLREPL_COLUMNS
+their width.
+.B DLREPL_JUDGE_LOG=1
+shows what the process that judges answers writes to its standard error.
+.TP
 .B NO_COLOR
 no colours.
 .TP
