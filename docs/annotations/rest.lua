@@ -1332,6 +1332,24 @@ function torch.ByteTensor(size, ...) end
 ---@return torch.Tensor
 function torch.BoolTensor(size, ...) end
 
+torch.cuda.memory = {}
+---from now on what the pools do is remembered, for _snapshot; enabled=None ends it and forgets
+---@param enabled? string|nil
+---@param context? string|nil
+---@param stacks? string
+---@param max_entries? integer
+---@param keywords? {enabled?: string|nil, context?: string|nil, stacks?: string, max_entries?: integer}
+function torch.cuda.memory._record_memory_history(enabled, context, stacks, max_entries, keywords) end
+
+---segments, blocks and the remembered events of every GPU, as PyTorch's table has them
+---@return table
+function torch.cuda.memory._snapshot() end
+
+---the same as a file, which pytorch.org/memory_viz draws
+---@param filename? string
+---@param keywords? {filename?: string}
+function torch.cuda.memory._dump_snapshot(filename, keywords) end
+
 ---every figure of the allocator by a key such as "allocated_bytes.all.peak", in order; no GPU, no keys
 ---@param device? torch.device|string|nil
 ---@param keywords? {device?: torch.device|string|nil}

@@ -101,6 +101,19 @@ local function text(self)
   return string.format("<%s object>", class.__name__)
 end
 
+-- ipairs(self) counts from 0, as ipairs of a tensor does.
+local function each(self)
+  local class = M.of(self)
+  if class.enumerate then return class.enumerate(self) end
+  if not (class.getitem and class.len) then
+    raise("TypeError", string.format("'%s' object is not iterable", class.__name__))
+  end
+  local n = class.len(self)
+  return function(_, i)
+    if i + 1 < n then return i + 1, self[i + 1] end
+  end, self, -1
+end
+
 local function construct(class, ...)
   local self = setmetatable({[NAMES] = {}}, rawget(class, "_meta"))
   if class.init then class.init(self, ...) end
@@ -111,7 +124,7 @@ end
 function M.new(name, base)
   local class = {__name__ = name, __base__ = base}
   class._meta = {__index = make_index(class), __newindex = newindex, __len = length, __call = call,
-    __tostring = text,
+    __tostring = text, __ipairs = each,
                  __name = name, class = class, __add = base and rawget(base._meta, "__add")}
   if not base then
     class.class = function(parent, child)

@@ -106,9 +106,19 @@ function M.check_list(v, fn, what, good)
   return v
 end
 
+-- A model where its parameters belong? What knows no modules asks so.
+function M.is_model(v)
+  local mt = type(v) == "table" and getmetatable(v)
+  return mt and rawget(mt, "module_class") ~= nil
+end
+
 -- One tensor, or a list of them, as a list.
 function M.tensors(v, fn)
   if M.is_tensor(v) then return {v} end
+  if M.is_model(v) then
+    M.raise("TypeError", string.format("%s() expects a list of Tensors, but got %s", fn,
+            typename(v)), {notes = {"a model's are model:parameters()"}})
+  end
   return M.check_list(v, fn, "Tensor", M.is_tensor)
 end
 

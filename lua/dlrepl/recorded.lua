@@ -163,8 +163,8 @@ function Record:text()
   memory_lines(self, add)
   add("copies", moves > 0 and string.format("%d between devices, %s; %d syncs", moves,
       size_text(bytes), self.syncs) or nil)
-  add("graph", g.nodes_peak > 0 and string.format("%d nodes at most, %d left; %d backward calls",
-      g.nodes_peak, g.nodes_end, g.backward_calls) or nil)
+  add("graph", g.nodes_peak > 0 and string.format("%d nodes at most, %d left; %d backward call%s",
+      g.nodes_peak, g.nodes_end, g.backward_calls, g.backward_calls == 1 and "" or "s") or nil)
   add("optimizer", o.taken + o.skipped > 0 and string.format("%d steps, %d skipped", o.taken,
       o.skipped) or nil)
   add("loader", self:loader_text())

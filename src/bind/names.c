@@ -217,7 +217,8 @@ static int l_unpack(lua_State *L) {
   if (luaL_getmetafield(L, 1, "__ipairs") != LUA_TNIL) {
     dl_fail(DL_TypeError, DL_E_ARGUMENT, "table.unpack counts from 1, a %s from 0",
             dl_type_name(L, 1));
-    dl_note("write x:unpack()");
+    dl_note(luaL_getmetafield(L, 1, "class") == LUA_TNIL
+              ? "write x:unpack()" : "collect what for i, v in ipairs(x) do … end gives");
     return dl_raise(L, DL_E_ARGUMENT);
   }
   lua_pushvalue(L, lua_upvalueindex(1));

@@ -100,7 +100,8 @@ static const dl_driver *load(void) {
     return NULL;
   }
   if (!find_file()) {
-    snprintf(state, sizeof state, "no plugin was built (make cuda, where nvcc 12 or 13 is)");
+    snprintf(state, sizeof state, "no plugin was built (make cuda, or a tarball made, "
+             "where nvcc 12 or 13 is)");
     return NULL;
   }
   void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -79,20 +79,25 @@ static const dl_recorder recorder = {on_copy, on_sync, on_kernel, on_oom};
 /* ---- a simulated GPU's clock, GPUs' pools --------------------------------------------------- */
 double dl_rec_clock(void) { return dl_gpu && dl_gpu->simulated ? dl_gpu->host_us() : 0; }
 
-static double busy_us(void) {
-  double busy = 0, elapsed;
-  if (!dl_gpu || !dl_gpu->simulated || dl_gpu->busy(dl_gpu_current(), &busy, &elapsed)) return 0;
+/* Kernels' time so far; *until: when the device has done what it was given, or the host's now. */
+static double busy_us(double *until) {
+  double busy = 0;
+  *until = dl_rec_clock();
+  if (!dl_gpu || !dl_gpu->simulated || dl_gpu->busy(dl_gpu_current(), &busy, until)) return 0;
   return busy;
 }
 
 static void clock_begin(void) {
+  double until;
   dl_rec->clock_us = dl_rec_clock();
-  dl_rec->busy_us = busy_us();
+  dl_rec->busy_us = busy_us(&until);
 }
 
+/* To the end of what the device was given: without a wait the host is far ahead of it. */
 static void clock_end(void) {
-  dl_rec->elapsed_us = dl_rec_clock() - dl_rec->clock_us;
-  dl_rec->busy_us = busy_us() - dl_rec->busy_us;
+  double until;
+  dl_rec->busy_us = busy_us(&until) - dl_rec->busy_us;
+  dl_rec->elapsed_us = until - dl_rec->clock_us;
 }
 
 static void pools_end(void) {

@@ -29,7 +29,7 @@
 enum { EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_INTERRUPT = 130, MAX_CODES = 64 };
 
 typedef struct options {
-  const char *code[MAX_CODES]; /* of -e, in order */
+  const char *code[MAX_CODES + 1]; /* of -e, in order; then doctor's */
   int n_codes;
   int script;                  /* index in argv of FILE or "-", 0 = none */
   bool interactive, version, help;
@@ -53,30 +53,33 @@ static int complain(const char *what, const char *arg) {
   return EXIT_USAGE;
 }
 
-/* Is it a word of ours that stands for no file? */
-static bool is_command(const char *word) {
+/* Is it `which`, or one of the words that open lessons, and stands for no file? */
+static bool is_command(const char *word, const char *which) {
   static const char *const words[] = {"learn", "play", "export", "lint"};
+  if (which) return !strcmp(word, which) && access(word, F_OK) != 0;
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (!strcmp(word, words[i])) return access(word, F_OK) != 0;
   return false;
 }
 
-/* doctor, doctor --gpu, doctor --gpu sim:t4 */
-static bool is_doctor(int argc, char **argv, options *o) {
-  bool gpu = argc > 2 && !strcmp(argv[2], "--gpu");
-  if (strcmp(argv[1], "doctor") || access(argv[1], F_OK) == 0) return false;
-  if (argc > 4 || (argc > 2 && !gpu)) return false;
-  if (argc == 4) setenv("DLREPL_GPU", argv[3], 1);
+/* doctor, doctor --gpu, doctor --gpu sim:t4: 0, or the exit status of a usage error. */
+static int read_doctor(int argc, char **argv, options *o) {
+  bool gpu = argc > 1 && !strcmp(argv[1], "--gpu");
+  if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))
+    return o->help = true, 0;
+  if (argc > 1 && !gpu) return complain("doctor takes --gpu and nothing else, not", argv[1]);
+  if (argc > 3) return complain("doctor --gpu takes one GPU; too much is", argv[3]);
+  if (argc == 3) setenv("DLREPL_GPU", argv[2], 1);
   o->doctor = gpu ? "dlrepl.doctor() print(dlrepl.measure())" : "dlrepl.doctor()";
-  return true;
+  return 0;
 }
 
 /* 0, or the exit status of a usage error. */
 static int read_options(int argc, char **argv, options *o) {
   for (int i = 1; i < argc; i++) {
     const char *a = argv[i];
-    if (i == 1 && is_doctor(argc, argv, o)) return 0;
-    if (i == 1 && is_command(a)) return o->command = i, 0;
+    if (is_command(a, "doctor")) return read_doctor(argc - i, argv + i, o);
+    if (is_command(a, NULL)) return o->command = i, 0;
     if (a[0] != '-' || !strcmp(a, "-")) return o->script = i, 0;
     if (!strcmp(a, "--")) return o->script = i + 1 < argc ? i + 1 : 0, 0;
     if (!strcmp(a, "-i")) o->interactive = true;
@@ -172,8 +175,8 @@ static int serve(lua_State *L, int argc, char **argv, const options *o) {
   bool prompt = !o->script && !o->n_codes;
   set_arg(L, argc, argv, o->script);
   if (!dl_session_gpu()) return EXIT_USAGE;
-  if (o->command) return run_command(L, argc, argv, o->command);
   int st = run_codes(L, o);
+  if (!st && o->command) return run_command(L, argc, argv, o->command);
   if (!st && o->script) st = run_script(L, argc, argv, o->script);
   if (o->interactive || (prompt && isatty(0))) {
     dl_repl(prompt);

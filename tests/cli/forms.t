@@ -19,6 +19,17 @@ $r = run($DLREPL, '--nonsense');
 is($r->{status}, 2, 'an unknown option ends with status 2');
 has_text($r->{err}, "unknown option '--nonsense'", '... and is named on standard error');
 
+$r = run($DLREPL, 'doctor', '--help');
+has_text($r->{out}, qr/^usage: dlrepl/, 'doctor --help prints the usage');
+$r = run($DLREPL, 'doctor', 'x');
+is($r->{status}, 2, 'doctor with an argument it does not know ends with status 2');
+has_text($r->{err}, "doctor takes --gpu and nothing else, not 'x'", '... and names it');
+$r = run($DLREPL, '--gpu', 'sim:t4', '-e', 'print(7)', 'doctor');
+has_text($r->{out}, qr/^7\ndlrepl .*^ok GPU +Tesla T4 \[SIMULATED\]/ms,
+         'options may stand before doctor');
+$r = run($DLREPL, '--plain', 'lint', '--nope');
+has_text($r->{err}, "unknown option '--nope'", 'and before lint');
+
 $r = run($DLREPL, '-e');
 is($r->{status}, 2, '-e without code ends with status 2');
 

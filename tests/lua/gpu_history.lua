@@ -110,6 +110,8 @@ os.remove(name)
 os.remove(name .. ".json")
 tap.raises(function() memory._dump_snapshot("/nowhere/x.pickle") end,
   "OSError: /nowhere/x.pickle: No such file or directory…", "where no file can be")
+tap.raises(function() memory._dump_snapshot("/dev/full") end, "OSError: No space left on device",
+           "nor is a full disk")
 tap.raises(function() memory._dump_snapshot(5) end, "TypeError: _dump_snapshot() argument "
   .. "'filename' (position 1) must be str, not int…", "a name that is none")
 

@@ -160,6 +160,39 @@ local list = nn.ModuleList {nn.ReLU(), nn.Tanh()}
 local texts = {}
 for i, m in list:enumerate() do texts[#texts + 1] = i .. tostring(m) end
 t.is(table.concat(texts, " "), "0ReLU() 1Tanh()", "enumerate counts from 0")
+texts = {}
+for i, m in ipairs(list) do texts[#texts + 1] = i .. tostring(m) end
+t.is(table.concat(texts, " "), "0ReLU() 1Tanh()", "so does ipairs, and it ends")
+texts = {}
+for i, p in ipairs(nn.ParameterList {torch.ones(2), torch.ones(3)}) do
+  texts[#texts + 1] = i .. #p
+end
+t.is(table.concat(texts, " "), "02 13", "ipairs of a ParameterList counts from 0")
+t.is(select("#", list:unpack()), 2, "unpack gives the modules")
+t.raises(function() table.unpack(list) end, "TypeError: table.unpack counts from 1, a ModuleList "
+  .. "from 0", "table.unpack would leave out the first")
+t.raises(function() ipairs(nn.ReLU()) end, "TypeError: 'ReLU' object is not iterable",
+         "a module that is no list")
+t.raises(function() ipairs(nn.ModuleDict {a = nn.ReLU()}) end,
+         "TypeError: 'ModuleDict' object is not iterable", "a ModuleDict has names")
+local three = Dataset:class("Three")
+function three.len() return 3 end
+function three.getitem(_, i) return 10 * i, i end
+texts = {}
+for i, sample in ipairs(three()) do texts[#texts + 1] = i .. ":" .. sample[1] end
+t.is(table.concat(texts, " "), "0:0 1:10 2:20", "ipairs of a Dataset counts from 0 to its length")
+texts = {}
+for i, x in ipairs(DataLoader(TensorDataset(torch.arange(4)), {batch_size = 2})) do
+  texts[#texts + 1] = i .. ":" .. x:sum():item()
+end
+t.is(table.concat(texts, " "), "0:1 1:5", "ipairs of a DataLoader numbers its batches")
+for name, f in pairs {clip_grad_norm_ = nn.utils.clip_grad_norm_,
+                      clip_grad_value_ = nn.utils.clip_grad_value_} do
+  t.raises(function() f(nn.Linear(1, 1), 1.0) end, "TypeError: " .. name
+           .. "() expects a list of Tensors, but got Linear", name .. " of a model")
+end
+t.raises(function() optim.SGD(nn.Linear(1, 1)) end, "TypeError: 'Linear' object is not iterable",
+         "an optimizer of a model")
 t.raises(function() return list[2] end, "IndexError: index 2 is out of range", "past the end")
 t.is(tostring(list[-1]), "Tanh()", "negative indices")
 list[0] = nn.Sigmoid()

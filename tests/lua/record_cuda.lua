@@ -40,6 +40,10 @@ if dlrepl.is_simulated() then
   tap.ok(v.forward > 0 and v.backward > 0 and v.optimizer > 0 and v.copy > 0
          and v.elapsed >= v.forward + v.backward + v.optimizer + v.copy - 1e-9 and v.busy > 0,
          "virtual time by stage")
+  local x = torch.ones(1024, 1024, {device = "cuda"})
+  local ahead = record(function() for _ = 1, 20 do x:mm(x) end end).virtual_seconds
+  tap.ok(ahead.busy > 0 and ahead.busy <= ahead.elapsed,
+         "the clock goes on to the end of what nobody waited for")
 end
 local changed, half = 0, 0
 for _, p in ipairs(r.params) do

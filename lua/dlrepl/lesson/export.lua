@@ -83,8 +83,9 @@ local function write(lesson, folder)
   local path = folder .. "/" .. name .. ".ipynb"
   local f, why = io.open(path, "wb")
   if not f then return nil, why end
-  f:write((require("dlrepl.notebook").write(M.cells(lesson))))
-  f:close()
+  local ok, failed = f:write((require("dlrepl.notebook").write(M.cells(lesson))))
+  local closed, late = f:close() -- a full disk shows here
+  if not ok or not closed then return nil, failed or late end
   print(path)
   return true
 end

@@ -169,8 +169,8 @@ function M._dump_snapshot(...)
   local f, why = io.open(name, "wb")
   if not f then raise("OSError", why, {kind = "io"}) end
   local ok, failed = f:write(text)
-  f:close()
-  if not ok then raise("OSError", failed, {kind = "io"}) end
+  local closed, late = f:close() -- a full disk shows here
+  if not ok or not closed then raise("OSError", failed or late, {kind = "io"}) end
 end
 
 -- ---- names of before -----------------------------------------------------------------------

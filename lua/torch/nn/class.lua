@@ -215,6 +215,15 @@ local function length(self)
   raise("TypeError", string.format("object of type '%s' has no len()", class.__name__))
 end
 
+-- ipairs(self) counts from 0, as ipairs of a tensor does.
+local function each(self)
+  local class = getmetatable(self).module_class
+  if class.enumerate then return class.enumerate(self) end
+  raise("TypeError", string.format("'%s' object is not iterable", class.__name__),
+        {notes = {class.items and "write for name, value in x:items() do … end"
+                  or "its parts: for name, m in x:named_children() do … end"}})
+end
+
 local function construct(class, ...)
   local self = setmetatable({
     training = true, _hooked = false, _known = {}, _non_persistent = {},
@@ -233,7 +242,7 @@ local function equip(class, base)
   class.__base__ = base
   class._meta = {
     __index = make_index(class), __newindex = newindex, __call = make_call(class),
-    __len = length,
+    __len = length, __ipairs = each,
     __tostring = function(self) return self:__repr__() end,
     __name = class.__name__, module_class = class,
   }

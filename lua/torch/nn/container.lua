@@ -110,6 +110,7 @@ local function sequence(cls)
   function cls.len(self) return #self._modules end
   function cls.iterate(self, control) return walk(self, control, items) end
   function cls.enumerate(self) return list.new(items(self)):enumerate() end
+  function cls.unpack(self) return table.unpack(items(self)) end
   function cls.append(self, m)
     self:add_module(tostring(#self._modules), m)
     return self
@@ -314,6 +315,7 @@ end
 local function parameter_values(self) return self._parameters:values() end
 function M.ParameterList.iterate(self, control) return walk(self, control, parameter_values) end
 function M.ParameterList.enumerate(self) return list.new(self._parameters:values()):enumerate() end
+function M.ParameterList.unpack(self) return table.unpack(self._parameters:values()) end
 function M.ParameterList.forward() raise("RuntimeError", "ParameterList should not be called.") end
 function M.ParameterList.extra_repr(self) return parameter_lines(self, false) end
 

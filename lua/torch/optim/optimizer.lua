@@ -139,6 +139,10 @@ local function not_iterable(params)
 end
 
 function Optimizer._add_params(self, params)
+  if core.is_model(params) then
+    raise("TypeError", string.format("'%s' object is not iterable", core.typename(params)),
+          {notes = {"a model's parameters are given: optim.SGD(model:parameters(), {lr=0.1})"}})
+  end
   if type(params) ~= "table" then not_iterable(params) end
   if params.params ~= nil and getmetatable(params) == nil then params = {params} end
   if #params == 0 then raise("ValueError", "optimizer got an empty parameter list") end
