@@ -31,6 +31,11 @@ static bool before(const dl_advice *a, dl_effort effort, int64_t saves) {
   return a->effort != effort ? a->effort < effort : a->saves >= saves;
 }
 
+/* A guess of a whole step may be beyond all bounds. */
+static int64_t bytes_of(double n) {
+  return n < 0x1p62 ? n > -0x1p62 ? (int64_t)n : 0 : (int64_t)1 << 62;
+}
+
 static void advise(dl_explanation *e, dl_effort effort, int64_t saves, int64_t whole,
                    const char *text) {
   if (saves < 512 || e->advices == DL_ADVICE) return;
@@ -96,7 +101,7 @@ static void advise_batch(dl_explanation *e) {
   else
     snprintf(text + n, sizeof text - (size_t)n, " (%s backward() a step, each of loss / %d, to the "
              "same effect)", cut[best].times, 2 << best);
-  advise(e, DL_LESS, (int64_t)(now * saved), (int64_t)(all * saved), text);
+  advise(e, DL_LESS, bytes_of(now * saved), bytes_of(all * saved), text);
 }
 
 static void advise_mixed(dl_explanation *e) {
@@ -106,8 +111,8 @@ static void advise_mixed(dl_explanation *e) {
   char text[320];
   snprintf(text, sizeof text, "torch.autocast(\"%s\", function() return model(x) end): activations "
            "in half precision", dl_gpu_type == DL_MPS ? "mps" : "cuda");
-  advise(e, DL_LESS, (int64_t)(now - copies),
-         (int64_t)((now + given) * p->rest - given - copies), text);
+  advise(e, DL_LESS, bytes_of(now - copies),
+         bytes_of((now + given) * p->rest - given - copies), text);
 }
 
 /* Fewest bytes: segments of the root of what there is, their inputs and one segment kept. */
@@ -122,7 +127,7 @@ static void advise_segments(dl_explanation *e) {
   int now = seen > kept ? seen - kept : 0;
   snprintf(text, sizeof text, "torch.utils.checkpoint.checkpoint_sequential(model, %d, x, "
            "{use_reentrant=false}): activations of one segment at a time, computed twice", k);
-  advise(e, DL_OTHER_WAY, (int64_t)(each * (now ? now : 1)), (int64_t)(each * (n - kept)), text);
+  advise(e, DL_OTHER_WAY, bytes_of(each * (now ? now : 1)), bytes_of(each * (n - kept)), text);
 }
 
 /* The line with the most activations, if it is not the one under way: what it called, run again in

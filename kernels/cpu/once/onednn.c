@@ -399,7 +399,9 @@ static void lanes_run(void *ctx, int64_t lo, int64_t hi) {
   for (int64_t i = 0; i < lo; i++) mem += l->lane[i].plan->nbytes;
   for (int64_t i = lo; i < hi; mem += l->lane[i++].plan->nbytes) {
     const plan *p = l->lane[i].plan;
-    if (!lane_run(p, p->set[i], l->lane[i].data, mem)) l->failed = true;
+    if (lane_run(p, p->set[i], l->lane[i].data, mem)) continue;
+#pragma omp atomic write
+    l->failed = true;
   }
   dl_dnn_threads(before);
 }

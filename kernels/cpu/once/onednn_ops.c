@@ -64,8 +64,10 @@ static void cells_run(void *ctx, int64_t lo, int64_t hi) {
     int64_t m = cut(g->m, y + 1, g->down) - i0, n = cut(g->n, x + 1, g->across) - j0;
     const float *a = g->a + i0 * (g->ta ? 1 : g->lda), *b = g->b + j0 * (g->tb ? g->ldb : 1);
     float *c = g->c + i0 * g->crs + j0;
-    if (dl_dnn_sgemm(g->ta, g->tb, m, n, g->k, g->alpha, a, g->lda, b, g->ldb, g->beta, c, g->crs))
-      g->failed = true;
+    if (!dl_dnn_sgemm(g->ta, g->tb, m, n, g->k, g->alpha, a, g->lda, b, g->ldb, g->beta, c, g->crs))
+      continue;
+#pragma omp atomic write
+    g->failed = true;
   }
   dl_dnn_threads(threads);
 }
