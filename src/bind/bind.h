@@ -250,5 +250,10 @@ void dl_slot_push(lua_State *L, int slot);
 bool dl_slot_drain(lua_State *L);                        /* true if there were any */
 void dl_push_node(lua_State *L, dl_node *n);
 void dl_set_funcs(lua_State *L, int tbl, const luaL_Reg *r);
+/* table[key] = v for the table on top of the stack; v NULL: nil */
+void dl_put_int(lua_State *L, const char *key, int64_t v);
+void dl_put_num(lua_State *L, const char *key, double v);
+void dl_put_bool(lua_State *L, const char *key, bool v);
+void dl_put_str(lua_State *L, const char *key, const char *v);
 
 #endif

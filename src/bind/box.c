@@ -188,6 +188,27 @@ void dl_pace_open(lua_State *L) {
   lua_pop(L, 1);
 }
 
+/* ---- tables --------------------------------------------------------------------------------- */
+void dl_put_int(lua_State *L, const char *key, int64_t v) {
+  lua_pushinteger(L, v);
+  lua_setfield(L, -2, key);
+}
+
+void dl_put_num(lua_State *L, const char *key, double v) {
+  lua_pushnumber(L, v);
+  lua_setfield(L, -2, key);
+}
+
+void dl_put_bool(lua_State *L, const char *key, bool v) {
+  lua_pushboolean(L, v);
+  lua_setfield(L, -2, key);
+}
+
+void dl_put_str(lua_State *L, const char *key, const char *v) {
+  lua_pushstring(L, v);
+  lua_setfield(L, -2, key);
+}
+
 void dl_set_funcs(lua_State *L, int tbl, const luaL_Reg *r) {
   tbl = lua_absindex(L, tbl);
   for (; r->name; r++) {

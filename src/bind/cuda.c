@@ -103,10 +103,6 @@ static int l_get_device_capability(lua_State *L) {
   return 2;
 }
 
-static void set_int(lua_State *L, const char *key, int64_t v) {
-  lua_pushinteger(L, v);
-  lua_setfield(L, -2, key);
-}
 /* The figures as a plain table; cuda.lua makes it print as PyTorch does. */
 static int l_properties(lua_State *L) {
   dl_props p;
@@ -116,17 +112,17 @@ static int l_properties(lua_State *L) {
   lua_setfield(L, -2, "name");
   lua_pushstring(L, p.uuid);
   lua_setfield(L, -2, "uuid");
-  set_int(L, "major", p.major);
-  set_int(L, "minor", p.minor);
-  set_int(L, "total_memory", p.total_memory);
-  set_int(L, "multi_processor_count", p.sm_count);
-  set_int(L, "warp_size", p.warp_size);
-  set_int(L, "max_threads_per_multi_processor", p.max_threads_per_sm);
-  set_int(L, "L2_cache_size", p.l2_bytes);
-  set_int(L, "shared_memory_per_block", p.shared_per_block);
-  set_int(L, "shared_memory_per_block_optin", p.shared_per_block_optin);
-  set_int(L, "shared_memory_per_multiprocessor", p.shared_per_sm);
-  set_int(L, "regs_per_multiprocessor", p.regs_per_sm);
+  dl_put_int(L, "major", p.major);
+  dl_put_int(L, "minor", p.minor);
+  dl_put_int(L, "total_memory", p.total_memory);
+  dl_put_int(L, "multi_processor_count", p.sm_count);
+  dl_put_int(L, "warp_size", p.warp_size);
+  dl_put_int(L, "max_threads_per_multi_processor", p.max_threads_per_sm);
+  dl_put_int(L, "L2_cache_size", p.l2_bytes);
+  dl_put_int(L, "shared_memory_per_block", p.shared_per_block);
+  dl_put_int(L, "shared_memory_per_block_optin", p.shared_per_block_optin);
+  dl_put_int(L, "shared_memory_per_multiprocessor", p.shared_per_sm);
+  dl_put_int(L, "regs_per_multiprocessor", p.regs_per_sm);
   return 1;
 }
 

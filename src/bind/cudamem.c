@@ -90,17 +90,12 @@ FIGURE(memory_reserved, reserved_bytes, current)
 FIGURE(max_memory_reserved, reserved_bytes, peak)
 
 /* ---- all statistics ------------------------------------------------------------------------- */
-static void put(lua_State *L, const char *k, int64_t v) {
-  lua_pushinteger(L, v);
-  lua_setfield(L, -2, k);
-}
-
 static void put_stat(lua_State *L, const char *k, const dl_stat *s) {
   lua_createtable(L, 0, 4);
-  put(L, "current", s->current);
-  put(L, "peak", s->peak);
-  put(L, "allocated", s->allocated);
-  put(L, "freed", s->freed);
+  dl_put_int(L, "current", s->current);
+  dl_put_int(L, "peak", s->peak);
+  dl_put_int(L, "allocated", s->allocated);
+  dl_put_int(L, "freed", s->freed);
   lua_setfield(L, -2, k);
 }
 
@@ -128,12 +123,12 @@ static int l_stats(lua_State *L) {
   put_parts(L, "requested_bytes", s->requested_bytes);
   put_stat(L, "oversize_allocations", &s->oversize_allocations);
   put_stat(L, "oversize_segments", &s->oversize_segments);
-  put(L, "num_alloc_retries", s->num_alloc_retries);
-  put(L, "num_ooms", s->num_ooms);
-  put(L, "num_sync_all_streams", s->num_sync_all_streams);
-  put(L, "num_device_alloc", s->num_device_alloc);
-  put(L, "num_device_free", s->num_device_free);
-  put(L, "max_split_size", s->max_split_size);
+  dl_put_int(L, "num_alloc_retries", s->num_alloc_retries);
+  dl_put_int(L, "num_ooms", s->num_ooms);
+  dl_put_int(L, "num_sync_all_streams", s->num_sync_all_streams);
+  dl_put_int(L, "num_device_alloc", s->num_device_alloc);
+  dl_put_int(L, "num_device_free", s->num_device_free);
+  dl_put_int(L, "max_split_size", s->max_split_size);
   return 1;
 }
 
@@ -197,13 +192,13 @@ static int l_settings(lua_State *L) {
                                    "1024", "2048", "4096", "8192", "16384", "32768"};
   bool limited = dl_conf.max_split_size != INT64_MAX;
   lua_newtable(L);
-  put(L, "max_split_size", limited ? dl_conf.max_split_size : -1);
+  dl_put_int(L, "max_split_size", limited ? dl_conf.max_split_size : -1);
   lua_pushnumber(L, dl_conf.gc_threshold);
   lua_setfield(L, -2, "garbage_collection_threshold");
   lua_pushboolean(L, dl_conf.expandable);
   lua_setfield(L, -2, "expandable_segments");
   lua_newtable(L);
-  for (int i = 0; i < 16; i++) put(L, mb[i], dl_conf.roundup[i]);
+  for (int i = 0; i < 16; i++) dl_put_int(L, mb[i], dl_conf.roundup[i]);
   lua_setfield(L, -2, "roundup_power2_divisions");
   return 1;
 }
@@ -215,23 +210,17 @@ static int l_settings(lua_State *L) {
  * roles = {parameter = bytes, …},
  * holders = {{source =, line =, op =, role =, count =, bytes =}, …},
  * advice = {{saves =, whole =, text =}, …}} */
-static void put_str(lua_State *L, const char *k, const char *v) {
-  if (!v) return;
-  lua_pushstring(L, v);
-  lua_setfield(L, -2, k);
-}
-
 static void put_holders(lua_State *L, const dl_explanation *e) {
   lua_createtable(L, e->holders, 0);
   for (int i = 0; i < e->holders; i++) {
     const dl_holder *h = &e->holder[i];
     lua_createtable(L, 0, 6);
-    put_str(L, "source", h->source);
-    put_str(L, "op", h->op);
-    put_str(L, "role", dl_role_name[h->role]);
-    put(L, "line", h->line);
-    put(L, "count", h->count);
-    put(L, "bytes", h->bytes);
+    dl_put_str(L, "source", h->source);
+    dl_put_str(L, "op", h->op);
+    dl_put_str(L, "role", dl_role_name[h->role]);
+    dl_put_int(L, "line", h->line);
+    dl_put_int(L, "count", h->count);
+    dl_put_int(L, "bytes", h->bytes);
     lua_rawseti(L, -2, i + 1);
   }
   lua_setfield(L, -2, "holders");
@@ -241,26 +230,26 @@ static int l_last_oom(lua_State *L) {
   const dl_explanation *e = dl_last_oom();
   if (e->asked == 0) return 0;
   lua_createtable(L, 0, 10);
-  put(L, "asked", e->asked);
-  put(L, "live", e->live);
-  put(L, "capacity", e->capacity);
-  put(L, "holes", e->holes);
-  put(L, "largest_hole", e->largest_hole);
-  put(L, "retained", e->retained);
-  put(L, "whole", e->whole);
-  put_str(L, "keeper", *e->keeper.path ? e->keeper.path : NULL);
-  put(L, "workspace", e->workspace);
-  put_str(L, "why", dl_verdict_name[e->verdict]);
+  dl_put_int(L, "asked", e->asked);
+  dl_put_int(L, "live", e->live);
+  dl_put_int(L, "capacity", e->capacity);
+  dl_put_int(L, "holes", e->holes);
+  dl_put_int(L, "largest_hole", e->largest_hole);
+  dl_put_int(L, "retained", e->retained);
+  dl_put_int(L, "whole", e->whole);
+  dl_put_str(L, "keeper", *e->keeper.path ? e->keeper.path : NULL);
+  dl_put_int(L, "workspace", e->workspace);
+  dl_put_str(L, "why", dl_verdict_name[e->verdict]);
   lua_createtable(L, 0, DL_ROLE_COUNT);
-  for (int r = 0; r < DL_ROLE_COUNT; r++) put(L, dl_role_name[r], e->role[r]);
+  for (int r = 0; r < DL_ROLE_COUNT; r++) dl_put_int(L, dl_role_name[r], e->role[r]);
   lua_setfield(L, -2, "roles");
   put_holders(L, e);
   lua_createtable(L, e->advices, 0);
   for (int i = 0; i < e->advices; i++) {
     lua_createtable(L, 0, 2);
-    put(L, "saves", e->advice[i].saves);
-    put(L, "whole", e->advice[i].whole);
-    put_str(L, "text", e->advice[i].text);
+    dl_put_int(L, "saves", e->advice[i].saves);
+    dl_put_int(L, "whole", e->advice[i].whole);
+    dl_put_str(L, "text", e->advice[i].text);
     lua_rawseti(L, -2, i + 1);
   }
   lua_setfield(L, -2, "advice");

@@ -8,22 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void put_int(lua_State *L, const char *k, int64_t v) {
-  lua_pushinteger(L, v);
-  lua_setfield(L, -2, k);
-}
-static void put_bool(lua_State *L, const char *k, bool v) {
-  lua_pushboolean(L, v);
-  lua_setfield(L, -2, k);
-}
-static void put_num(lua_State *L, const char *k, double v) {
-  lua_pushnumber(L, v);
-  lua_setfield(L, -2, k);
-}
-static void put_str(lua_State *L, const char *k, const char *v) {
-  lua_pushstring(L, v);
-  lua_setfield(L, -2, k);
-}
 static void put_sizes(lua_State *L, const char *k, int n, const int64_t *size) {
   lua_createtable(L, n, 0);
   for (int i = 0; i < n; i++) {
@@ -34,7 +18,7 @@ static void put_sizes(lua_State *L, const char *k, int n, const int64_t *size) {
 }
 void dl_put_roles(lua_State *L, const char *k, const int64_t *bytes) {
   lua_createtable(L, 0, DL_ROLE_COUNT);
-  for (int r = 0; r < DL_ROLE_COUNT; r++) put_int(L, dl_role_name[r], bytes[r]);
+  for (int r = 0; r < DL_ROLE_COUNT; r++) dl_put_int(L, dl_role_name[r], bytes[r]);
   lua_setfield(L, -2, k);
 }
 
@@ -65,24 +49,24 @@ static void push_op(lua_State *L, const dl_rec_op *e) {
     {"inplace", DL_REC_INPLACE}, {"one_device", DL_REC_ONE_DEVICE}};
   char buf[24];
   lua_createtable(L, 0, 24);
-  put_str(L, "op", dl_op_schema((dl_opid)e->op)->name);
-  put_str(L, "id", dl_ops[e->op].id);
-  put_int(L, "depth", e->depth);
+  dl_put_str(L, "op", dl_op_schema((dl_opid)e->op)->name);
+  dl_put_str(L, "id", dl_ops[e->op].id);
+  dl_put_int(L, "depth", e->depth);
   for (size_t i = 0; i < sizeof flag / sizeof *flag; i++)
-    put_bool(L, flag[i].name, e->mode & flag[i].bit);
+    dl_put_bool(L, flag[i].name, e->mode & flag[i].bit);
   put_devices(L, "devices", e->nin, e->in_dev);
   put_dtypes(L, "dtypes", e->nin, e->in_dtype);
   if (e->nout) {
-    put_str(L, "device", dl_device_str(e->out_dev[0], buf));
-    put_str(L, "dtype", dl_dtypes[e->out_dtype[0]].name);
+    dl_put_str(L, "device", dl_device_str(e->out_dev[0], buf));
+    dl_put_str(L, "dtype", dl_dtypes[e->out_dtype[0]].name);
     put_sizes(L, "shape", e->ndim, e->size);
   }
-  put_int(L, "flops", e->flops);
-  put_int(L, "bytes_read", e->read);
-  put_int(L, "bytes_written", e->written);
-  put_int(L, "flushed", e->flushed);
-  put_int(L, "overflowed", e->overflowed);
-  put_int(L, "nonfinite", e->nonfinite);
+  dl_put_int(L, "flops", e->flops);
+  dl_put_int(L, "bytes_read", e->read);
+  dl_put_int(L, "bytes_written", e->written);
+  dl_put_int(L, "flushed", e->flushed);
+  dl_put_int(L, "overflowed", e->overflowed);
+  dl_put_int(L, "nonfinite", e->nonfinite);
 }
 
 static void put_ops(lua_State *L, const dl_record *r) {
@@ -92,19 +76,19 @@ static void put_ops(lua_State *L, const dl_record *r) {
     lua_rawseti(L, -2, i + 1);
   }
   lua_setfield(L, -2, "ops");
-  put_int(L, "dropped", r->dropped);
+  dl_put_int(L, "dropped", r->dropped);
 }
 
 static void push_sum(lua_State *L, const dl_rec_sum *s) {
   lua_createtable(L, 0, 8);
-  put_int(L, "calls", s->calls);
-  put_int(L, "flops", s->flops);
-  put_int(L, "bytes_read", s->read);
-  put_int(L, "bytes_written", s->written);
-  put_int(L, "flushed", s->flushed);
-  put_int(L, "overflowed", s->overflowed);
-  put_int(L, "nonfinite", s->nonfinite);
-  put_num(L, "seconds", 1e-9 * (double)s->ns);
+  dl_put_int(L, "calls", s->calls);
+  dl_put_int(L, "flops", s->flops);
+  dl_put_int(L, "bytes_read", s->read);
+  dl_put_int(L, "bytes_written", s->written);
+  dl_put_int(L, "flushed", s->flushed);
+  dl_put_int(L, "overflowed", s->overflowed);
+  dl_put_int(L, "nonfinite", s->nonfinite);
+  dl_put_num(L, "seconds", 1e-9 * (double)s->ns);
 }
 
 /* by_op[id], and the sums over all kernels */
@@ -124,14 +108,14 @@ static void put_sums(lua_State *L, const dl_record *r) {
     all.nonfinite += s->nonfinite;
   }
   lua_setfield(L, -2, "by_op");
-  put_int(L, "kernels", r->kernels);
-  put_int(L, "flops", all.flops);
-  put_int(L, "bytes_read", all.read);
-  put_int(L, "bytes_written", all.written);
-  put_int(L, "flushed", all.flushed);
-  put_int(L, "overflowed", all.overflowed);
-  put_int(L, "nonfinite", all.nonfinite);
-  put_int(L, "draws", r->draws);
+  dl_put_int(L, "kernels", r->kernels);
+  dl_put_int(L, "flops", all.flops);
+  dl_put_int(L, "bytes_read", all.read);
+  dl_put_int(L, "bytes_written", all.written);
+  dl_put_int(L, "flushed", all.flushed);
+  dl_put_int(L, "overflowed", all.overflowed);
+  dl_put_int(L, "nonfinite", all.nonfinite);
+  dl_put_int(L, "draws", r->draws);
 }
 
 /* ---- memory, copies, graph ------------------------------------------------------------------ */
@@ -156,13 +140,13 @@ static void put_memory(lua_State *L, const dl_record *r) {
     const dl_rec_memory *m = &r->memory[s];
     if (m->peak == 0 && m->ooms == 0) continue;
     lua_createtable(L, 0, 8);
-    put_int(L, "start", dl_roles_total(m->start));
-    put_int(L, "now", dl_roles_total(dl_ledger[s]));
-    put_int(L, "peak", m->peak);
-    put_int(L, "ooms", m->ooms);
-    put_int(L, "reserved", m->reserved);
-    put_int(L, "reserved_peak", m->reserved_peak);
-    put_int(L, "capacity", m->capacity);
+    dl_put_int(L, "start", dl_roles_total(m->start));
+    dl_put_int(L, "now", dl_roles_total(dl_ledger[s]));
+    dl_put_int(L, "peak", m->peak);
+    dl_put_int(L, "ooms", m->ooms);
+    dl_put_int(L, "reserved", m->reserved);
+    dl_put_int(L, "reserved_peak", m->reserved_peak);
+    dl_put_int(L, "capacity", m->capacity);
     dl_put_roles(L, "start_by_role", m->start);
     dl_put_roles(L, "now_by_role", dl_ledger[s]);
     dl_put_roles(L, "at_peak", m->at_peak);
@@ -177,16 +161,16 @@ static void put_copies(lua_State *L, const dl_record *r) {
   lua_createtable(L, 0, 4);
   for (int i = 0; i < 4; i++) {
     lua_createtable(L, 0, 3);
-    put_int(L, "count", r->copy[i].count);
-    put_int(L, "bytes", r->copy[i].bytes);
+    dl_put_int(L, "count", r->copy[i].count);
+    dl_put_int(L, "bytes", r->copy[i].bytes);
     dl_put_roles(L, "by_role", r->copy[i].role);
     lua_setfield(L, -2, way[i]);
   }
   lua_setfield(L, -2, "copies");
-  put_int(L, "syncs", r->syncs);
+  dl_put_int(L, "syncs", r->syncs);
   lua_newtable(L);
   for (int i = 0; i < DL_REC_WHY && r->sync_why[i].why; i++)
-    put_int(L, r->sync_why[i].why, r->sync_why[i].n);
+    dl_put_int(L, r->sync_why[i].why, r->sync_why[i].n);
   lua_setfield(L, -2, "syncs_by_reason");
 }
 
@@ -194,11 +178,11 @@ static void put_graph(lua_State *L, const dl_record *r) {
   int64_t saved = 0;
   for (int s = 0; s < DL_LEDGER_SLOTS; s++) saved += r->memory[s].peak_role[DL_ROLE_SAVED];
   lua_createtable(L, 0, 5);
-  put_int(L, "nodes_start", r->nodes_start);
-  put_int(L, "nodes_end", r->nodes_end);
-  put_int(L, "nodes_peak", r->nodes_peak);
-  put_int(L, "backward_calls", r->backwards);
-  put_int(L, "saved_peak", saved);
+  dl_put_int(L, "nodes_start", r->nodes_start);
+  dl_put_int(L, "nodes_end", r->nodes_end);
+  dl_put_int(L, "nodes_peak", r->nodes_peak);
+  dl_put_int(L, "backward_calls", r->backwards);
+  dl_put_int(L, "saved_peak", saved);
   lua_setfield(L, -2, "graph");
 }
 
@@ -206,14 +190,14 @@ static void put_graph(lua_State *L, const dl_record *r) {
 static void push_param(lua_State *L, const dl_rec_param *p) {
   static const char *const grads[] = {"none", "zero", "finite", "nonfinite"};
   lua_createtable(L, 0, 9);
-  if (p->name[0]) put_str(L, "name", p->name);
+  if (p->name[0]) dl_put_str(L, "name", p->name);
   put_sizes(L, "shape", p->ndim, p->size);
-  put_int(L, "numel", p->numel);
-  put_int(L, "updates", p->updates);
-  put_bool(L, "changed", p->changed);
-  put_num(L, "delta_norm", p->delta);
-  put_str(L, "grad", grads[p->grad + 1]);
-  put_num(L, "grad_norm", p->grad_norm);
+  dl_put_int(L, "numel", p->numel);
+  dl_put_int(L, "updates", p->updates);
+  dl_put_bool(L, "changed", p->changed);
+  dl_put_num(L, "delta_norm", p->delta);
+  dl_put_str(L, "grad", grads[p->grad + 1]);
+  dl_put_num(L, "grad_norm", p->grad_norm);
 }
 
 static void put_params(lua_State *L, const dl_record *r, bool buffers, const char *key) {
@@ -248,19 +232,19 @@ static void put_times(lua_State *L, const char *key, const dl_record *r, bool of
   static const char *const stage[] = {"forward", "backward", "optimizer", "copy", "load"};
   lua_createtable(L, 0, DL_REC_STAGES + 2);
   for (int i = 0; i < DL_REC_STAGES; i++)
-    put_num(L, stage[i], of_clock ? 1e-6 * r->virtual_us[i] : 1e-9 * (double)r->ns[i]);
+    dl_put_num(L, stage[i], of_clock ? 1e-6 * r->virtual_us[i] : 1e-9 * (double)r->ns[i]);
   if (of_clock) {
-    put_num(L, "elapsed", 1e-6 * r->elapsed_us);
-    put_num(L, "busy", 1e-6 * r->busy_us);
+    dl_put_num(L, "elapsed", 1e-6 * r->elapsed_us);
+    dl_put_num(L, "busy", 1e-6 * r->busy_us);
   }
   lua_setfield(L, -2, key);
 }
 
 static void put_training(lua_State *L, const dl_record *r) {
   lua_createtable(L, 0, 4);
-  put_int(L, "taken", r->steps);
-  put_int(L, "skipped", r->skipped);
-  put_int(L, "updates", r->updates);
+  dl_put_int(L, "taken", r->steps);
+  dl_put_int(L, "skipped", r->skipped);
+  dl_put_int(L, "updates", r->updates);
   put_rates(L, r);
   lua_setfield(L, -2, "optimizer");
   lua_createtable(L, (int)r->nscale, 0);
@@ -274,11 +258,11 @@ static void put_training(lua_State *L, const dl_record *r) {
   lua_createtable(L, (int)r->nmodule, 0);
   for (int64_t i = 0; i < r->nmodule; i++) {
     lua_createtable(L, 0, 3);
-    put_str(L, "name", r->module[i].name);
-    put_bool(L, "training", r->module[i].training);
-    put_bool(L, "grad", r->module[i].grad);
-    put_int(L, "depth", r->module[i].depth);
-    put_int(L, "saved", r->module[i].saved);
+    dl_put_str(L, "name", r->module[i].name);
+    dl_put_bool(L, "training", r->module[i].training);
+    dl_put_bool(L, "grad", r->module[i].grad);
+    dl_put_int(L, "depth", r->module[i].depth);
+    dl_put_int(L, "saved", r->module[i].saved);
     lua_rawseti(L, -2, i + 1);
   }
   lua_setfield(L, -2, "modules");
@@ -289,9 +273,9 @@ static void put_hooks(lua_State *L, const dl_record *r) {
   lua_createtable(L, (int)r->nhook, 0);
   for (int64_t i = 0; i < r->nhook; i++) {
     lua_createtable(L, 0, 3);
-    put_str(L, "kind", r->hook[i].kind);
-    put_str(L, "name", r->hook[i].name);
-    put_int(L, "count", r->hook[i].count);
+    dl_put_str(L, "kind", r->hook[i].kind);
+    dl_put_str(L, "name", r->hook[i].name);
+    dl_put_int(L, "count", r->hook[i].count);
     lua_rawseti(L, -2, i + 1);
   }
   lua_setfield(L, -2, "hooks");
@@ -300,11 +284,11 @@ static void put_hooks(lua_State *L, const dl_record *r) {
 /* loader: batches, the wait for them, and each epoch's indices in the order served */
 static void put_loader(lua_State *L, const dl_record *r) {
   lua_createtable(L, 0, 6);
-  put_int(L, "batches", r->batches);
-  put_int(L, "epochs", r->epochs);
-  put_int(L, "dropped", r->dropped_served);
-  put_num(L, "wait", 1e-9 * (double)r->ns[DL_REC_LOAD]);
-  put_num(L, "virtual_wait", 1e-6 * r->virtual_us[DL_REC_LOAD]);
+  dl_put_int(L, "batches", r->batches);
+  dl_put_int(L, "epochs", r->epochs);
+  dl_put_int(L, "dropped", r->dropped_served);
+  dl_put_num(L, "wait", 1e-9 * (double)r->ns[DL_REC_LOAD]);
+  dl_put_num(L, "virtual_wait", 1e-6 * r->virtual_us[DL_REC_LOAD]);
   lua_createtable(L, (int)r->epochs, 0);
   for (int64_t e = 1; e <= r->epochs; e++) {
     lua_newtable(L);
@@ -325,7 +309,7 @@ static void put_timeline(lua_State *L, const dl_record *r) {
   lua_createtable(L, (int)r->nsample, 0);
   for (int64_t i = 0; i < r->nsample; i++) {
     lua_createtable(L, 0, 3);
-    put_int(L, "op", r->sample[i].op);
+    dl_put_int(L, "op", r->sample[i].op);
     dl_put_roles(L, "cpu", r->sample[i].bytes[0]);
     dl_put_roles(L, "cuda", r->sample[i].bytes[1]);
     lua_rawseti(L, -2, i + 1);

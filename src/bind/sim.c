@@ -188,11 +188,6 @@ static int l_close(lua_State *L) {
 }
 
 /* ---- cards ---- */
-static void set_text(lua_State *L, const char *key, const char *s) {
-  lua_pushstring(L, s);
-  lua_setfield(L, -2, key);
-}
-
 /* A whole number is an integer to Lua. */
 static void push_plain(lua_State *L, double v) {
   lua_Integer i;
@@ -202,12 +197,12 @@ static void push_plain(lua_State *L, double v) {
 
 static void push_figure(lua_State *L, const dl_figure *f) {
   lua_createtable(L, 0, 7);
-  set_text(L, "field", f->field);
-  set_text(L, "unit", f->unit);
-  set_text(L, "kind", f->kind);
-  set_text(L, "source", f->source);
-  set_text(L, "date", f->date);
-  set_text(L, "confidence", f->confidence);
+  dl_put_str(L, "field", f->field);
+  dl_put_str(L, "unit", f->unit);
+  dl_put_str(L, "kind", f->kind);
+  dl_put_str(L, "source", f->source);
+  dl_put_str(L, "date", f->date);
+  dl_put_str(L, "confidence", f->confidence);
   if (isnan(f->value)) return;
   push_plain(L, f->value);
   lua_setfield(L, -2, "value");
@@ -215,8 +210,8 @@ static void push_figure(lua_State *L, const dl_figure *f) {
 
 static void push_card(lua_State *L, const dl_card *c) {
   lua_createtable(L, 0, 3);
-  set_text(L, "name", dl_card_name(c));
-  set_text(L, "title", dl_card_title(c));
+  dl_put_str(L, "name", dl_card_name(c));
+  dl_put_str(L, "title", dl_card_title(c));
   lua_newtable(L);
   const dl_figure *f;
   for (int i = 0; (f = dl_card_figure_at(c, i)); i++) {
@@ -244,22 +239,12 @@ static int l_cards(lua_State *L) {
 }
 
 /* ---- the clock ---- */
-static void set_number(lua_State *L, const char *key, double v) {
-  lua_pushnumber(L, v);
-  lua_setfield(L, -2, key);
-}
-
-static void set_count(lua_State *L, const char *key, int64_t n) {
-  lua_pushinteger(L, n);
-  lua_setfield(L, -2, key);
-}
-
 static void set_bands(lua_State *L) {
   lua_createtable(L, DL_BAND_COUNT, 0);
   for (int i = 0; i < DL_BAND_COUNT; i++) {
     lua_createtable(L, 0, 2);
-    set_text(L, "of", dl_sim_bands[i].of);
-    set_number(L, "band", dl_sim_bands[i].band);
+    dl_put_str(L, "of", dl_sim_bands[i].of);
+    dl_put_num(L, "band", dl_sim_bands[i].band);
     lua_rawseti(L, -2, i + 1);
   }
   lua_setfield(L, -2, "bands");
@@ -278,16 +263,16 @@ static int l_report(lua_State *L) {
       {"high_us", r.high_us}, {"host_us", dl_gpu->host_us()}};
   lua_newtable(L);
   for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-    set_number(L, figures[i].key, figures[i].v);
-  set_count(L, "kernels", r.kernels);
-  set_count(L, "copies", r.copies);
-  set_count(L, "syncs", r.syncs);
-  set_count(L, "mallocs", r.mallocs);
-  set_count(L, "frees", r.frees);
+    dl_put_num(L, figures[i].key, figures[i].v);
+  dl_put_int(L, "kernels", r.kernels);
+  dl_put_int(L, "copies", r.copies);
+  dl_put_int(L, "syncs", r.syncs);
+  dl_put_int(L, "mallocs", r.mallocs);
+  dl_put_int(L, "frees", r.frees);
   dl_props p = {0};
   dl_gpu->props(dev, &p);
-  set_count(L, "memory", p.total_memory);
-  set_count(L, "context", p.context_bytes);
+  dl_put_int(L, "memory", p.total_memory);
+  dl_put_int(L, "context", p.context_bytes);
   set_bands(L);
   lua_pushboolean(L, dl_gpu->dry);
   lua_setfield(L, -2, "dry");

@@ -15,20 +15,11 @@
 
 enum { FRAMES = 4 };
 
-static void put(lua_State *L, const char *k, int64_t v) {
-  lua_pushinteger(L, v);
-  lua_setfield(L, -2, k);
-}
-static void put_str(lua_State *L, const char *k, const char *v) {
-  lua_pushstring(L, v);
-  lua_setfield(L, -2, k);
-}
-
 static void push_frame(lua_State *L, const char *source, const char *name, int line) {
   lua_createtable(L, 0, 3);
-  put_str(L, "filename", *source == '@' || *source == '=' ? source + 1 : source);
-  put_str(L, "name", name);
-  put(L, "line", line);
+  dl_put_str(L, "filename", *source == '@' || *source == '=' ? source + 1 : source);
+  dl_put_str(L, "name", name);
+  dl_put_int(L, "line", line);
 }
 
 /* ---- segments ------------------------------------------------------------------------------- */
@@ -82,10 +73,10 @@ static void push_block(lua_State *L, const dl_pool_item *it, const maker *k) {
                       ? bsearch(&key, k->at, k->n, sizeof key, by_address) : NULL;
   if (!m) m = &nobody;
   lua_createtable(L, 0, 5);
-  put(L, "address", (int64_t)it->address);
-  put(L, "size", it->bytes);
-  put(L, "requested_size", it->requested);
-  put_str(L, "state", state[it->state]);
+  dl_put_int(L, "address", (int64_t)it->address);
+  dl_put_int(L, "size", it->bytes);
+  dl_put_int(L, "requested_size", it->requested);
+  dl_put_str(L, "state", state[it->state]);
   push_line(L, &m->where, m->op);
   lua_setfield(L, -2, "frames");
 }
@@ -105,14 +96,14 @@ static int push_segment(lua_State *L, const picture *p, int i, int dev, const ma
     lua_rawseti(L, -2, ++n);
   }
   lua_setfield(L, -2, "blocks");
-  put(L, "device", dev);
-  put(L, "address", (int64_t)head->segment);
-  put(L, "total_size", head->segment_bytes);
-  put(L, "allocated_size", sum[0]);
-  put(L, "active_size", sum[1]);
-  put(L, "requested_size", sum[2]);
-  put(L, "stream", head->stream);
-  put_str(L, "segment_type", head->small ? "small" : "large");
+  dl_put_int(L, "device", dev);
+  dl_put_int(L, "address", (int64_t)head->segment);
+  dl_put_int(L, "total_size", head->segment_bytes);
+  dl_put_int(L, "allocated_size", sum[0]);
+  dl_put_int(L, "active_size", sum[1]);
+  dl_put_int(L, "requested_size", sum[2]);
+  dl_put_int(L, "stream", head->stream);
+  dl_put_str(L, "segment_type", head->small ? "small" : "large");
   lua_pushboolean(L, head->expandable);
   lua_setfield(L, -2, "is_expandable");
   lua_newtable(L);
@@ -229,11 +220,11 @@ static void push_event(lua_State *L, const event *e) {
       "alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map",
       "segment_unmap", "oom", "snapshot"};
   lua_createtable(L, 0, 6);
-  put_str(L, "action", action[e->what]);
-  put(L, e->what == DL_POOL_OUT_OF_MEMORY ? "device_free" : "addr", (int64_t)e->addr);
-  put(L, "size", e->bytes);
-  put(L, "stream", e->stream);
-  put(L, "time_us", e->us);
+  dl_put_str(L, "action", action[e->what]);
+  dl_put_int(L, e->what == DL_POOL_OUT_OF_MEMORY ? "device_free" : "addr", (int64_t)e->addr);
+  dl_put_int(L, "size", e->bytes);
+  dl_put_int(L, "stream", e->stream);
+  dl_put_int(L, "time_us", e->us);
   lua_createtable(L, e->frames, 0);
   for (int i = 0; i < e->frames; i++) {
     const dl_frame *f = &e->frame[i];
