@@ -49,6 +49,7 @@ test-lua: $(BIN)
 # Sampled for every run; FULL=1 refuses each allocation and makes a million calls.
 CALLS     := $(if $(FULL),1000000,20000)
 SAMPLES   := $(if $(FULL),0,200)
+FILES     := $(if $(FULL),100000,3000)
 WIRE_O    := $(addprefix $(BUILD)/,tests/fuzz/wire.o tests/c/tap.o jupyter/wire.o jupyter/json.o \
                src/repl/width.o)
 $(BUILD)/tests/fuzz/wire.o: tests/fuzz/wire.c
@@ -62,6 +63,7 @@ test-fuzz: $(BIN) $(BUILD)/tests/fuzz/wire
 	$(PROVE) --exec './$(BIN)' tests/fuzz/calls.lua :: $(CALLS) 1
 	$(PROVE) --exec './$(BIN)' tests/fuzz/calls.lua :: $(CALLS) 1 cuda
 	$(PROVE) --exec './$(BIN)' tests/fuzz/calls.lua :: $(CALLS) 1 dry
+	$(PROVE) --exec './$(BIN)' tests/fuzz/checkpoint.lua :: $(FILES) 1
 	$(PROVE) --exec './$(BIN)' tests/fuzz/refuse.lua :: $(SAMPLES)
 	$(PROVE) --exec './$(BIN)' tests/fuzz/refuse.lua :: $(SAMPLES) cuda
 	LUA_PATH='$(TEST_PATH)' $(PROVE) --exec './$(BIN) tests/fuzz/collect.lua' $(COLLECTED)
@@ -85,8 +87,10 @@ test-asan:
 	  $(if $(FULL),100000,3000) 2
 	$(ASAN_ENV) $(PROVE) --exec build-asan/dlrepl tests/fuzz/calls.lua :: \
 	  $(if $(FULL),100000,3000) 2 cuda
+	$(ASAN_ENV) $(PROVE) --exec build-asan/dlrepl tests/fuzz/checkpoint.lua :: \
+	  $(if $(FULL),50000,1500) 2
 	$(ASAN_ENV) LUA_PATH='$(TEST_PATH)' $(PROVE) --exec build-asan/dlrepl \
-	  tests/lua/gpu_dry.lua tests/lua/gpu_gone.lua tests/lua/gpu_two.lua
+	  tests/lua/save_hostile.lua tests/lua/gpu_dry.lua tests/lua/gpu_gone.lua tests/lua/gpu_two.lua
 	$(if $(FULL),DLREPL=$(CURDIR)/build-asan/dlrepl $(ASAN_ENV) $(PROVE) tests/jupyter/protocol.t \
 	  tests/jupyter/hostile.t)
 

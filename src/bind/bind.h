@@ -34,6 +34,8 @@ void dl_held_line(void);
 
 /* The names that are loaded when first used: the i-th, NULL after the last. */
 const char *dl_global_home(int i);
+/* The same for functions of torch, with the module of lua/ that holds each. */
+const char *dl_torch_home(int i, const char **module);
 
 /* ---- objects -------------------------------------------------------------------------------- */
 typedef struct dl_tag_info { const char *name; size_t size; } dl_tag_info;

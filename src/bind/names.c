@@ -64,6 +64,13 @@ static const char *const torch_homes[][2] = {
   {"get_autocast_gpu_dtype", "torch.amp.state"},
 };
 
+/* The i-th such name and its module, NULL after the last: for completion */
+const char *dl_torch_home(int i, const char **module) {
+  const int n = sizeof torch_homes / sizeof *torch_homes;
+  *module = i < n ? torch_homes[i][1] : NULL;
+  return i < n ? torch_homes[i][0] : NULL;
+}
+
 /* the loader of a table: upvalue 1 its name, "torch" */
 static int l_lazy(lua_State *L) {
   const char *module = lua_tostring(L, lua_upvalueindex(1));

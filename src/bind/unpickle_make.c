@@ -110,6 +110,7 @@ static dl_tensor *view_of_storage(dl_unpickler *u, const dl_global *g, int args)
   if (st == DL_OK && offset < 0)
     st = dl_fail(DL_RuntimeError, DL_E_SHAPE, "Tensor: invalid storage offset %lld",
                  (long long)offset);
+  if (numel == 0 && offset > storage->numel) offset = 0; /* there is nothing at any place */
   dl_pace(u->L);
   dl_box *b = dl_push_shell(u->L);
   if (st == DL_OK) st = dl_tensor_view(storage, n, size, stride, offset, &b->t);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bind/bind.h"
 #include "repl/lex.h"
@@ -315,6 +316,23 @@ static void add_children(lua_State *L, const names *o, int idx) {
   }
 }
 
+/* The path of lua/<module>.lua if there is such a file; dots are folders. */
+static bool module_file(const char *module, char *path, size_t cap) {
+  char below[128];
+  if (snprintf(below, sizeof below, "lua/%s", module) >= (int)sizeof below - 4) return false;
+  for (char *p = below; (p = strchr(p, '.')) != NULL;) *p = '/';
+  strcat(below, ".lua");
+  return dl_tree_path(below, path, cap) && access(path, R_OK) == 0;
+}
+
+/* torch.save and others, which are loaded when they are first used */
+static void add_torch_homes(lua_State *L, const names *o) {
+  const char *module, *name;
+  char path[1024];
+  for (int i = 0; (name = dl_torch_home(i, &module)) != NULL; i++)
+    if (strcmp(name, "nn") && module_file(module, path, sizeof path)) add(L, o, name, "function");
+}
+
 /* The files below lua/<module>, which are loaded when their name is first used. */
 static void add_files(lua_State *L, const names *o, const char *module) {
   char below[128], path[1024];
@@ -340,15 +358,14 @@ static void add_loader(lua_State *L, const names *o, int idx) {
     lua_getfield(L, idx, "_"); /* fills the table */
     lua_pop(L, 1);
   } else if (!strcmp(module, "dlrepl")) {
-    char path[1024];
+    char path[1024], whole[64];
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
-      char below[64];
-      snprintf(below, sizeof below, "lua/dlrepl/%s.lua", ours[i]);
-      FILE *f = dl_tree_path(below, path, sizeof path) ? fopen(path, "r") : NULL;
-      if (f) add(L, o, ours[i], "function"), fclose(f);
+      snprintf(whole, sizeof whole, "dlrepl.%s", ours[i]);
+      if (module_file(whole, path, sizeof path)) add(L, o, ours[i], "function");
     }
   } else {
     add_files(L, o, module);
+    if (!strcmp(module, "torch")) add_torch_homes(L, o);
   }
   lua_pop(L, 1);
   add_keys(L, o, idx, false);

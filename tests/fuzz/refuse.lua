@@ -17,6 +17,7 @@ if on_gpu then
   torch.set_default_device("cuda")
 end
 
+local scratch_file = os.tmpname()
 local programs = {
   {"arithmetic and printing", function()
     local x = torch.arange(6.):reshape(2, 3)
@@ -122,6 +123,17 @@ local programs = {
     for _, h in ipairs(dlrepl.graphs()) do text = text .. h.nodes .. ":" .. h.bytes .. " " end
     return text .. #list
   end},
+  {"a checkpoint, saved and loaded", function()
+    local w = torch.ones(300, {requires_grad = true})
+    local o = optim.SGD({w}, {lr = 0.1, momentum = 0.9})
+    w:sum():backward()
+    o:step()
+    torch.save({w = w, turned = w:view(30, 10):t(), opt = o:state_dict(), p = nn.Parameter(w),
+      n = {1, 2.5, "s", None}}, scratch_file)
+    local s = torch.load(scratch_file)
+    o:load_state_dict(s.opt)
+    return tostring(s.turned) .. tostring(s.p[1]) .. tostring(s.opt)
+  end},
   {"random numbers", function()
     torch.manual_seed(3)
     local dropped = F.dropout(torch.ones(8))
@@ -199,4 +211,5 @@ for _, p in ipairs(programs) do
     refuse_all(name .. ", on the device", fn, refused_there, math.maxinteger, samples and 3 or 1)
   end
 end
+os.remove(scratch_file)
 os.exit(bad == 0)

@@ -34,6 +34,7 @@ hidden = setmetatable({inside = 1}, {__metatable = false})
 
 offers("tor", "torch torchvision", "globals, those that are loaded later too")
 offers("Data", "DataLoader Dataset", "classes among them")
+offers("torch.sa", "save", "functions of torch that are loaded when they are used")
 offers("", "torch nn F optim print x", "everything at the beginning of a line")
 offers("wh", "while", "words of Lua")
 offers("%ti", "%time %timeit", "commands that begin with %")
