@@ -209,11 +209,24 @@ bool dl_onednn_bmm(int64_t batch, int64_t m, int64_t n, int64_t k, const float *
 /* ---- bfloat16 ------------------------------------------------------------------------------ */
 /* Tiles (AMX) multiply bfloat16 several times faster than float32. Intel's AVX-512 instruction for
  * it does not: there float32 is the faster way; AMD's does. */
+#if defined(__x86_64__)
+enum { KEPT_WIDE = 7 << 5, KEPT_TILES = 3 << 17 };
+
+/* The registers that the system keeps for a process (XCR0); 0 where it does not tell. */
+static unsigned kept(void) {
+  unsigned a, b, c, d;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 27 & 1)) return 0;
+  __asm__("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+  return a;
+}
+#endif
+
 static bool cpu_has_bf16(void) {
 #if defined(__x86_64__)
-  unsigned a, b, c, d, vendor;
+  unsigned a, b, c, d, vendor, os = kept();
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
-  bool tiles = d >> 22 & 1, wide = b >> 16 & 1;
+  bool tiles = (d >> 22 & 1) && (os & KEPT_TILES) == KEPT_TILES;
+  bool wide = (b >> 16 & 1) && (os & KEPT_WIDE) == KEPT_WIDE;
   if (!__get_cpuid_count(7, 1, &a, &b, &c, &d)) return false;
   bool dots = wide && (a >> 5 & 1);
   if (!__get_cpuid(0, &a, &vendor, &c, &d)) return false;

@@ -188,11 +188,16 @@ void dl_cuda_blas_workspace(int dev, dl_stream s, void *p, size_t n) {
   dl_cuda_dev[dev].blas_placed = false;
 }
 
-/* A library that does not start takes itself away: the plain kernels run from now on. */
+/* A library that does not start takes itself away: the plain kernels run from now on. Making room
+ * runs finalizers, which may leave another device current. */
 static dl_status start(dl_cuda_device *d) {
   int dev = dl_cuda_now(), status = blas.create(&d->blas);
-  if (status == 3 && dl_driver_make_room(dev) && !dl_cuda_enter(dev))
-    status = blas.create(&d->blas);
+  if (status == 3) {
+    bool room = dl_driver_make_room(dev);
+    int code = dl_cuda_enter(dev);
+    if (code) return dl_cuda_refuse(code);
+    if (room) status = blas.create(&d->blas);
+  }
   if (!status) return DL_OK;
   d->blas = nullptr;
   failed(status, "cublasCreate(handle)");

@@ -43,9 +43,10 @@ static void put(int dev, void *p, void *stream) {
 static dl_status get_surely(size_t n, void *stream, void **out) {
   int dev = dl_cuda_now(), code = get(n, stream, out);
   if (code == DL_CU_OOM && dl_cuda_scratch_trim(dev)) code = get(n, stream, out);
-  if (code == DL_CU_OOM && dl_driver_make_room(dev)) {
-    code = dl_cuda_enter(dev);
-    if (!code) code = get(n, stream, out);
+  if (code == DL_CU_OOM) { /* finalizers, which may leave another device current */
+    bool room = dl_driver_make_room(dev);
+    int back = dl_cuda_enter(dev);
+    if (back || room) code = back ? back : get(n, stream, out);
   }
   if (code == DL_CU_OOM) return dl_driver_out_of_memory(dev, n);
   return code ? dl_cuda_refuse(code) : DL_OK;
