@@ -40,8 +40,8 @@ add(path)
 local numbers = {"K\0", "K\1", "K\xff", "M\xff\xff", "J\xff\xff\xff\xff", "J\xff\xff\xff\x7f",
   "\x8a\8\xff\xff\xff\xff\xff\xff\xff\x7f", "\x8a\8\0\0\0\0\0\0\0\x80", "\x8a\0",
   "G\x7f\xf8\0\0\0\0\0\0", "G\x7f\xf0\0\0\0\0\0\0"}
-local words = {"(", "t", ")", "\x85", "\x86", "\x87", "]", "}", "a", "e", "s", "u", "N", "\x88", "R",
-  "Q", "b", "\x81", ".", "q\0", "h\0", "h\1", "h\5", "j\xff\0\0\0", "r\0\1\0\0", "\x80\2",
+local words = {"(", "t", ")", "\x85", "\x86", "\x87", "]", "}", "a", "e", "s", "u", "N", "\x88",
+  "R", "Q", "b", "\x81", ".", "q\0", "h\0", "h\1", "h\5", "j\xff\0\0\0", "r\0\1\0\0", "\x80\2",
   "ctorch\nFloatStorage\n", "ctorch\nSize\n", "ctorch\ndevice\n", "ccollections\nOrderedDict\n",
   "ctorch._utils\n_rebuild_tensor_v2\n", "ctorch._utils\n_rebuild_parameter\n",
   "ctorch._tensor\n_rebuild_from_type_v2\n", "c_codecs\nencode\n", "cbuiltins\nset\n",
@@ -68,8 +68,8 @@ local changes = {
   function(s) return s:sub(1, at(s)) end, -- the end gone
   function(s) -- an edge of a number
     local i, n = at(s), ({1, 2, 4, 8})[random(4)]
-    return s:sub(1, i) .. ({("\0"):rep(n), ("\xff"):rep(n), ("\xff"):rep(n - 1) .. "\x7f"})[random(3)]
-      .. s:sub(i + 1 + n)
+    local edges = {("\0"):rep(n), ("\xff"):rep(n), ("\xff"):rep(n - 1) .. "\x7f"}
+    return s:sub(1, i) .. edges[random(3)] .. s:sub(i + 1 + n)
   end,
 }
 local pickled = {
@@ -153,7 +153,8 @@ for k = 1, count do
   if came then loaded = loaded + 1 end
   if not good then
     os.execute("cp " .. path .. " " .. path .. ".bad")
-    problem = string.format("file %d (seed %d, kept as %s.bad) raised %s", k, seed, path, tostring(e))
+    problem = string.format("file %d (seed %d, kept as %s.bad) raised %s", k, seed, path,
+                            tostring(e))
     break
   end
 end

@@ -60,10 +60,11 @@ local function storage(class, key, n)
          .. "X\3\0\0\0cpu" .. n .. "tQ."
 end
 local other = "RuntimeError: record size (16 bytes) does not match expected size "
-refuses(other .. "(20 bytes = 20 elements * 1 bytes/element) for dtype Byte", "one element too many",
-  storage("FloatStorage", "0", "K\5"))
+refuses(other .. "(20 bytes = 20 elements * 1 bytes/element) for dtype Byte",
+  "one element too many", storage("FloatStorage", "0", "K\5"))
 refuses(other .. "(32 bytes…", "a wider type", storage("DoubleStorage", "0", "K\4"))
-refuses(other .. "(-1 bytes…", "more bytes than there are numbers", storage("FloatStorage", "0", huge))
+refuses(other .. "(-1 bytes…", "more bytes than there are numbers",
+  storage("FloatStorage", "0", huge))
 refuses("RuntimeError: PytorchStreamReader failed locating file data/1: file not found.…",
   "a storage that is not there", storage("FloatStorage", "1", "K\4"))
 refuses("RuntimeError: PytorchStreamReader failed locating file data/../data.pkl…",
@@ -161,8 +162,8 @@ local function load_bytes(bytes)
   f:close()
   return torch.load(path)
 end
-t.raises(function() load_bytes((whole:gsub("x/version", "x/versiom"))) end, "RuntimeError: Expected "
-  .. "hasRecord(\"version\") to be true, but got false.…", "a zip archive of others")
+t.raises(function() load_bytes((whole:gsub("x/version", "x/versiom"))) end, "RuntimeError: "
+  .. "Expected hasRecord(\"version\") to be true, but got false.…", "a zip archive of others")
 local torn = "RuntimeError: PytorchStreamReader failed reading "
 local data = whole:find(string.pack("<ffff", 1, 2, 3, 4), 1, true)
 t.raises(function() load_bytes(whole:sub(1, data) .. "\1" .. whole:sub(data + 2)) end,
@@ -190,8 +191,8 @@ for _, row in ipairs {
   {"another method than at the record", 10, "\8\0"}} do
   t.raises(function() load_bytes(with(row[2], row[3])) end, header, row[1])
 end
-t.raises(function() load_bytes(with(8, "\9\8")) end, torn .. "zip archive: unsupported encryption.…",
-  "an encrypted record")
+t.raises(function() load_bytes(with(8, "\9\8")) end,
+  torn .. "zip archive: unsupported encryption.…", "an encrypted record")
 local second = whole:find("PK\1\2", entry + 1, true)
 local place = whole:sub(entry + 42, entry + 45)
 t.raises(function()
