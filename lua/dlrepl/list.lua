@@ -66,12 +66,7 @@ keyed.__call = function(list, _, control)
   if pair then return pair[1], pair[2] end
 end
 
-local function tostring_list(list)
-  local repr = require("dlrepl.pyrepr")
-  local parts = {}
-  for i = 1, #list do parts[i] = repr.repr(list[i]) end
-  return "[" .. table.concat(parts, ", ") .. "]"
-end
+local function tostring_list(list) return require("dlrepl.pyrepr").list(list) end
 plain.__tostring, keyed.__tostring = tostring_list, tostring_list
 
 -- `values` becomes the list itself. `next` is the step for objects that loop over a list

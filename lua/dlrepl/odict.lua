@@ -106,13 +106,17 @@ end
 -- Is the key there (even with None)? Reads past the methods.
 function M.has(d, key) return rawget(d, key) ~= nil end
 
-function mt.__tostring(d)
+local function text(d)
   local repr = require("dlrepl.pyrepr").repr
   local parts, form = {}, rawget(d, DICT) and "%s: %s" or "(%s, %s)"
   for k, v in step, d do parts[#parts + 1] = form:format(repr(k), repr(v)) end
   if rawget(d, DICT) then return "{" .. table.concat(parts, ", ") .. "}" end
   if #parts == 0 then return "OrderedDict()" end
   return "OrderedDict([" .. table.concat(parts, ", ") .. "])"
+end
+
+function mt.__tostring(d)
+  return require("dlrepl.pyrepr").once(d, rawget(d, DICT) and "{...}" or "...", text)
 end
 
 return M

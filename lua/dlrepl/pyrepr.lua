@@ -39,6 +39,16 @@ local function string_repr(s)
   return quote .. body .. quote
 end
 
+-- once(v, again, f): the text f(v), or `again` where v is being written already, inside of itself.
+local busy = {}
+local leave = {__close = function(mark) busy[mark.v] = nil end}
+function M.once(v, again, f)
+  if busy[v] then return again end
+  busy[v] = true
+  local _ <close> = setmetatable({v = v}, leave)
+  return f(v)
+end
+
 local function sequence(list, open, close)
   local parts = {}
   for i = 1, #list do parts[i] = M.repr(list[i]) end
@@ -47,8 +57,12 @@ local function sequence(list, open, close)
 end
 
 -- A plain Lua list reads as a tuple, because PyTorch's attributes are tuples.
-function M.tuple(list) return sequence(list, "(", ")") end
-function M.list(list) return sequence(list, "[", "]") end
+function M.tuple(list)
+  return M.once(list, "(...)", function() return sequence(list, "(", ")") end)
+end
+function M.list(list)
+  return M.once(list, "[...]", function() return sequence(list, "[", "]") end)
+end
 
 -- repr(v). Lists are written as tuples; None for nil.
 function M.repr(v)

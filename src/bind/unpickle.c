@@ -10,49 +10,13 @@
 #include "bind/unpickle.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { NAME_BYTES = 256, POLL_OPS = 1 << 14 };
 
-/* ---- errors --------------------------------------------------------------------------------- */
-#define UNSAFE "In PyTorch 2.6, we changed the default value of the `weights_only` argument in "   \
-  "`torch.load` from `False` to `True`. Re-running `torch.load` with `weights_only` set to "       \
-  "`False` will likely succeed, but it can result in arbitrary code execution. Do it only if you " \
-  "got the file from a trusted source."
-#define DOCS "\n\nCheck the documentation of torch.load to learn more about types accepted " \
-  "by default with weights_only https://pytorch.org/docs/stable/generated/torch.load.html."
-
 void dl_unpickle_open(lua_State *L, int dlrepl);
 
-int dl_unpickle_bad(dl_unpickler *u, const char *fmt, ...) {
-  char why[512];
-  va_list v;
-  va_start(v, fmt);
-  vsnprintf(why, sizeof why, fmt, v);
-  va_end(v);
-  bool global = strstr(why, "was not an allowed global by default");
-  if (global) {
-    dl_fail(DL_UnpicklingError, DL_E_IO, "Weights only load failed. This file can still be loaded, "
-            "to do so you have two options, \033[1mdo those steps only if you trust the source of "
-            "the checkpoint\033[0m. \n\t(1) " UNSAFE "\n\t(2) Alternatively, to load with "
-            "`weights_only=True` please check the recommended steps in the following error "
-            "message.\n\tWeightsUnpickler error: %s" DOCS, why);
-    dl_note("dlrepl reads data alone: in Python, save what is in the object (model.state_dict(), "
-            "x.tolist()) in place of the object");
-  } else if (strstr(why, "is blocked")) {
-    dl_fail(DL_UnpicklingError, DL_E_IO, "Weights only load failed. " UNSAFE "\n\n\n%s" DOCS, why);
-    dl_note("this file tries to run commands: delete it");
-  } else {
-    dl_fail(DL_UnpicklingError, DL_E_IO, "Weights only load failed. " UNSAFE "\nPlease file an "
-            "issue with the following so that we can make `weights_only=True` compatible with your "
-            "use case: WeightsUnpickler error: \n\n%s" DOCS, why);
-    dl_note("the file is damaged, or was not made by torch.save");
-  }
-  return dl_raise(u->L, DL_E_IO);
-}
-
+/* ---- the stack ------------------------------------------------------------------------------ */
 static void need(dl_unpickler *u, lua_Integer n) {
   if (u->n - u->floor < n) dl_unpickle_bad(u, "pop from empty list");
 }
@@ -71,7 +35,6 @@ static uint64_t number(dl_unpickler *u, int bytes) {
   return v;
 }
 
-/* ---- the stack ------------------------------------------------------------------------------ */
 /* The value on Lua's stack goes onto the pickle's. */
 static void push(dl_unpickler *u) { lua_rawseti(u->L, u->stack, ++u->n); }
 
@@ -104,44 +67,6 @@ static lua_Integer pop_mark(dl_unpickler *u, lua_Integer *first) {
   return n;
 }
 
-static bool is_raw(dl_unpickler *u, int i) {
-  if (lua_islightuserdata(u->L, i)) return true;
-  if (!lua_istable(u->L, i) && !lua_isuserdata(u->L, i)) return false;
-  lua_pushvalue(u->L, i);
-  bool yes = lua_rawget(u->L, u->raw) != LUA_TNIL;
-  lua_pop(u->L, 1);
-  return yes;
-}
-
-void dl_unpickle_check_value(dl_unpickler *u, int i) {
-  if (!is_raw(u, i)) return;
-  const dl_global *g = lua_touserdata(u->L, i);
-  if (lua_islightuserdata(u->L, i))
-    dl_fail(DL_NotImplementedError, DL_E_UNSUPPORTED, "the file holds the class or function %s "
-            "itself; dlrepl reads data alone", g->name);
-  else
-    dl_fail(DL_NotImplementedError, DL_E_UNSUPPORTED, "the file holds a bare storage; dlrepl reads "
-            "tensors");
-  dl_raise(u->L, DL_E_UNSUPPORTED);
-}
-
-static bool has_meta(dl_unpickler *u, int i, int meta) {
-  if (!lua_istable(u->L, i) || !lua_getmetatable(u->L, i)) return false;
-  bool yes = lua_rawequal(u->L, -1, meta);
-  lua_pop(u->L, 1);
-  return yes;
-}
-
-bool dl_unpickle_is_tuple(dl_unpickler *u, int i) { return has_meta(u, i, u->tuple_meta); }
-
-/* Python's name of the type of the value on top. */
-static const char *type_name(dl_unpickler *u) {
-  if (has_meta(u, -1, u->tuple_meta)) return "tuple";
-  if (has_meta(u, -1, u->dict_meta)) return "dict";
-  if (has_meta(u, -1, u->list_meta)) return "list";
-  return lua_islightuserdata(u->L, -1) ? "type" : dl_type_name(u->L, -1);
-}
-
 /* ---- instructions: collections -------------------------------------------------------------- */
 static void op_empty_list(dl_unpickler *u) {
   lua_newtable(u->L);
@@ -166,7 +91,7 @@ static void make_tuple(dl_unpickler *u, lua_Integer first, lua_Integer n) {
   lua_createtable(u->L, n < 8 ? (int)n : 8, 0);
   for (lua_Integer i = 1; i <= n; i++) {
     lua_rawgeti(u->L, u->stack, first + i - 1);
-    raw |= is_raw(u, -1);
+    raw |= dl_unpickle_is_raw(u, -1);
     lua_rawseti(u->L, -2, i);
   }
   lua_pushvalue(u->L, u->tuple_meta);
@@ -195,8 +120,8 @@ static void op_tuple(dl_unpickler *u) {
 
 static void extend(dl_unpickler *u, lua_Integer first, lua_Integer n, const char *verb) {
   peek(u, 0);
-  if (!has_meta(u, -1, u->list_meta))
-    dl_unpickle_bad(u, "Can only %s lists, but got <class '%s'>", verb, type_name(u));
+  if (!dl_unpickle_has_meta(u, -1, u->list_meta))
+    dl_unpickle_bad(u, "Can only %s lists, but got <class '%s'>", verb, dl_unpickle_type(u));
   lua_Integer at = (lua_Integer)lua_rawlen(u->L, -1);
   for (lua_Integer i = 0; i < n; i++) {
     lua_rawgeti(u->L, u->stack, first + i);
@@ -219,9 +144,9 @@ static void op_appends(dl_unpickler *u) {
 static void set_items(dl_unpickler *u, lua_Integer first, lua_Integer n, const char *op) {
   lua_State *L = u->L;
   peek(u, 0);
-  if (!has_meta(u, -1, u->dict_meta))
+  if (!dl_unpickle_has_meta(u, -1, u->dict_meta))
     dl_unpickle_bad(u, "Can only %s for dict, collections.OrderedDict, collections.Counter, but "
-                    "got <class '%s'>", op, type_name(u));
+                    "got <class '%s'>", op, dl_unpickle_type(u));
   if (n % 2) dl_unpickle_bad(u, "list index out of range");
   for (lua_Integer i = 0; i < n; i += 2) {
     lua_rawgeti(L, u->stack, first + i);
@@ -354,7 +279,7 @@ static void op_reduce(dl_unpickler *u) {
   const dl_global *g = lua_touserdata(u->L, -1);
   if (!lua_islightuserdata(u->L, -1) || !g->make)
     dl_unpickle_bad(u, "Trying to call reduce for unrecognized function %s",
-                    lua_islightuserdata(u->L, -1) ? g->name : type_name(u));
+                    lua_islightuserdata(u->L, -1) ? g->name : dl_unpickle_type(u));
   if (!dl_unpickle_is_tuple(u, args)) dl_unpickle_bad(u, "argument after * must be an iterable");
   g->make(u, g, args);
   u->n--;
@@ -377,9 +302,9 @@ static void op_build(dl_unpickler *u) {
   need(u, 2);
   u->n--;
   peek(u, 0);
-  if (!has_meta(u, -1, u->dict_meta))
+  if (!dl_unpickle_has_meta(u, -1, u->dict_meta))
     dl_unpickle_bad(u, "Can only build Tensor, Parameter, OrderedDict or types allowlisted via "
-                    "`add_safe_globals`, but got <class '%s'>", type_name(u));
+                    "`add_safe_globals`, but got <class '%s'>", dl_unpickle_type(u));
   lua_pop(u->L, 1);
 }
 
@@ -387,7 +312,7 @@ static void op_persistent(dl_unpickler *u) {
   pop(u);
   if (!dl_unpickle_is_tuple(u, -1))
     dl_unpickle_bad(u, "persistent_load id must be tuple or int, but got <class '%s'>",
-                    type_name(u));
+                    dl_unpickle_type(u));
   int id = lua_gettop(u->L);
   dl_unpickle_storage(u, id);
   lua_pushvalue(u->L, -1);

@@ -24,6 +24,12 @@ typedef struct dl_global {
 
 /* Raises UnpicklingError with PyTorch's words around it. */
 int dl_unpickle_bad(dl_unpickler *u, const char *fmt, ...) DL_PRINTF(2, 3);
+/* Is it a class, a storage or a tuple with one of them? */
+bool dl_unpickle_is_raw(dl_unpickler *u, int i);
+/* Has the table at i the metatable at `meta`? */
+bool dl_unpickle_has_meta(dl_unpickler *u, int i, int meta);
+/* Python's name of the type of the value on top. */
+const char *dl_unpickle_type(dl_unpickler *u);
 /* Raises for what can only be called or passed on, and is no value. */
 void dl_unpickle_check_value(dl_unpickler *u, int i);
 bool dl_unpickle_is_tuple(dl_unpickler *u, int i);

@@ -48,7 +48,8 @@ stopped("local function f() return 1 + f() end f()", "it runs: answer:1: stack o
 
 -- ---- ways out ---------------------------------------------------------------------------------
 local no = "it runs: an answer has no files, programs or other modules; only torch and plain Lua"
-for _, code in ipairs {"io.open('/etc/passwd')", "os.exit(0)", "os.execute('true')",
+for _, code in ipairs {"torch.save(1, '/tmp/x')", "torch.load('/etc/passwd')",
+  "io.open('/etc/passwd')", "os.exit(0)", "os.execute('true')",
                        "require('dlrepl.lesson.checks')", "debug.getregistry()",
                        "dofile('/etc/passwd')", "package.loaded = nil"} do
   t.is(verdict(code):gsub("answer:%d+: ", ""), no, code .. " is refused with a word")
