@@ -106,6 +106,14 @@ function M.check_list(v, fn, what, good)
   return v
 end
 
+-- Raises TypeError, in Python's words, unless v can be called.
+function M.check_callable(v, notes)
+  local mt = getmetatable(v)
+  if type(v) == "function" or (mt and mt.__call) then return end
+  M.raise("TypeError", "'" .. typename(v) .. "' object is not callable",
+          {kind = "argument", notes = notes})
+end
+
 -- A model where its parameters belong? What knows no modules asks so.
 function M.is_model(v)
   local mt = type(v) == "table" and getmetatable(v)

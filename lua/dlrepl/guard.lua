@@ -5,6 +5,8 @@
 --
 -- INVARIANT  leave() runs once, also after an error.
 
+local core = require "dlrepl.core"
+
 local M = {}
 
 local meta = {__name = "guard"}
@@ -22,6 +24,7 @@ function M.enter(leave, fn, ...)
   local g = setmetatable({leave = leave}, meta)
   if fn == nil then return g end
   local close <close> = g
+  core.check_callable(fn)
   return fn(...)
 end
 

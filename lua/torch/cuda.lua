@@ -15,7 +15,12 @@ local M = cuda
 local function ordinal(device)
   if device == nil or device == core.None then return nil end
   if math.type(device) == "integer" then return device end
-  return torch.device(device).index
+  device = torch.device(device)
+  if device.type ~= (cuda._kind() or "cuda") then
+    core.raise("ValueError", "Expected a cuda device, but got: " .. tostring(device),
+               {kind = "argument"})
+  end
+  return device.index
 end
 
 -- ---- parts ---------------------------------------------------------------------------------
@@ -42,6 +47,10 @@ end
 -- torch.cuda.stream(s, function() … end): launches meanwhile go to s; nil changes nothing.
 function M.stream(s, fn, ...)
   if s == nil or s == core.None then return guard.enter(nil, fn, ...) end
+  if type(s) ~= "userdata" then
+    core.raise("AttributeError", "'" .. core.typename(s) .. "' object has no attribute 'device'",
+               {kind = "argument", notes = {"write torch.cuda.stream(torch.cuda.Stream())"}})
+  end
   local device = cuda.current_device()
   local before = cuda.current_stream(s.device)
   cuda.set_stream(s)

@@ -232,6 +232,8 @@ static int l_stream(lua_State *L) {
     return dl_throw(L, DL_RuntimeError, DL_E_DEVICE, "torch.cuda.Stream requires CUDA support");
   dl_args_sig(L, &a, &sig, 1, false);
   dl_device d = a.arg[0].tag == DL_A_DEVICE ? a.arg[0].dev : (dl_device){(int8_t)dl_gpu_type, -1};
+  if (d.type == DL_CPU)
+    return dl_throw(L, DL_ValueError, DL_E_DEVICE, "Expected a cuda device, but got: cpu");
   must(L, dl_gpu_resolve(&d));
   streambox *b = push_stream(L, d.index, 0, false);
   cuda_must(L, dl_gpu->stream_new(d.index, (int)a.arg[1].i, &b->s));

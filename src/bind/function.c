@@ -367,8 +367,8 @@ static int l_class_tostring(lua_State *L) {
 }
 
 static int l_class(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TTABLE);
-  luaL_checkstring(L, 2);
+  if (!lua_istable(L, 1) || lua_type(L, 2) != LUA_TSTRING)
+    return dl_type_error(L, "class() takes a name: torch.autograd.Function:class(\"Mine\")");
   lua_settop(L, 2);
   lua_newtable(L);
   lua_pushvalue(L, 2);

@@ -58,8 +58,10 @@ static dl_status read_count(words *w, uint64_t *out) {
   errno = 0;
   *out = strtoull(w->word, &end, 10);
   if (end == w->word || errno) {
-    dl_fail(errno ? DL_IndexError : DL_ValueError, DL_E_ARGUMENT, "stoull");
-    dl_note("%s wants a whole number, and '%s' is none", w->key, w->word);
+    bool large = errno;
+    dl_fail(large ? DL_IndexError : DL_ValueError, DL_E_ARGUMENT, "stoull");
+    dl_note(large ? "%s wants a smaller number than '%s'"
+                  : "%s wants a whole number, and '%s' is none", w->key, w->word);
     return dl_err.kind;
   }
   advance(w);

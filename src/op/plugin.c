@@ -8,9 +8,11 @@
 #include "op/plugin.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cuda/record.h"
@@ -73,6 +75,34 @@ static const char *other_build(const dl_cuda_record *r) {
   return r->ops_hash != ops_hash() ? "its operations are not this program's" : NULL;
 }
 
+/* What of the file's head says that its end is missing: the loader would not look, and die. */
+static bool is_cut(FILE *f, off_t size) {
+  Elf64_Ehdr head;
+  if (fread(&head, sizeof head, 1, f) != 1 || memcmp(head.e_ident, ELFMAG, SELFMAG) ||
+      head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_phentsize != sizeof(Elf64_Phdr))
+    return false; /* no library: the loader says so */
+  for (int i = 0; i < head.e_phnum; i++) {
+    Elf64_Phdr part;
+    uint64_t at = head.e_phoff + (uint64_t)i * sizeof part;
+    if (at >= (uint64_t)size || fseeko(f, (off_t)at, SEEK_SET)) return true;
+    if (fread(&part, sizeof part, 1, f) != 1) return true;
+    if (part.p_offset > (uint64_t)size || part.p_filesz > (uint64_t)size - part.p_offset)
+      return true;
+  }
+  return false;
+}
+
+/* NULL, or why the loader must not see this file. */
+static const char *unfit(void) {
+  struct stat st;
+  if (stat(path, &st)) return NULL; /* the loader says it better */
+  if (!S_ISREG(st.st_mode)) return "it is no file";
+  FILE *f = fopen(path, "rb");
+  bool cut = f && is_cut(f, st.st_size);
+  if (f) fclose(f);
+  return cut ? "its end is missing (run make cuda again)" : NULL;
+}
+
 typedef const dl_driver *(*open_fn)(dl_cuda_absence *why);
 typedef const char *(*libraries_fn)(void);
 
@@ -104,11 +134,13 @@ static const dl_driver *load(void) {
              "where nvcc 12 or 13 is)");
     return NULL;
   }
+  const char *why = unfit();
+  if (why) return refuse("the CUDA plugin cannot be loaded: %s", why);
   void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!lib) return refuse("the CUDA plugin cannot be loaded: %s", dlerror());
   const dl_cuda_record *r = dlsym(lib, "dl_cuda_plugin");
   if (!r) return refuse("%s is no plugin of dlrepl", path);
-  const char *why = other_build(r);
+  why = other_build(r);
   if (why) return refuse("the CUDA plugin is of another build: %s (run make cuda again)", why);
   return open_driver(lib);
 }

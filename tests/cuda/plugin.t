@@ -24,6 +24,14 @@ print $junk "no library\n" x 100;
 close $junk;
 says(run_lua($touch, DLREPL_CUDA_PLUGIN => "$dir/junk.so"), 'the CUDA plugin cannot be loaded',
      'a file that is no library is refused');
+open my $whole, '<:raw', $ENV{DLREPL_CUDA_PLUGIN} or die $!;
+read $whole, my $bytes, 4000;
+open my $cut, '>:raw', "$dir/cut.so" or die $!;
+print $cut $bytes;
+close $cut;
+says(run_lua($touch, DLREPL_CUDA_PLUGIN => "$dir/cut.so"), 'its end is missing',
+     'a file that was not written to its end is refused');
+says(run_lua($touch, DLREPL_CUDA_PLUGIN => $dir), 'it is no file', 'so is a folder');
 for my $case (['unsigned dl_cuda_plugin[8] = {9999};', 'another version of the interface'],
               ['int other;', 'is no plugin of dlrepl']) {
     my ($c, $why) = @$case;

@@ -119,4 +119,32 @@ tap.raises(function() scaler:step(5) end,
 tap.raises(function() scaler:unscale_() end,
   "AttributeError: 'NoneType' object has no attribute 'param_groups'…", "nor is nothing")
 
+-- ---- what is no stream, no device, no function -------------------------------------------------
+local cpu_refused = "ValueError: Expected a cuda device, but got: cpu"
+tap.raises(function() torch.cuda.Stream("cpu") end, cpu_refused, "a stream of the CPU")
+tap.raises(function() torch.cuda.Stream({device = "cpu"}) end, cpu_refused, "by keyword too")
+tap.raises(function() torch.cuda.device("cpu") end, cpu_refused, "the CPU as the current GPU")
+tap.raises(function() torch.cuda.stream(5) end,
+  "AttributeError: 'int' object has no attribute 'device'…", "a number is no stream")
+local uncallable = "TypeError: 'int' object is not callable"
+tap.raises(function() torch.cuda.device(0, 5) end, uncallable, "a number is no function: device")
+tap.raises(function() torch.cuda.stream(nil, 5) end, uncallable, "stream")
+tap.raises(function() torch.utils.checkpoint.set_checkpoint_early_stop(true, 5) end, uncallable,
+           "set_checkpoint_early_stop")
+tap.raises(function() nn.Linear(1, 1):apply(5) end, uncallable, "apply")
+tap.raises(function() nn.Linear(1, 1):get_submodule(5) end,
+  "AttributeError: 'int' object has no attribute 'split'…", "nor a path: get_submodule")
+tap.raises(function() nn.Linear(1, 1):get_parameter(5) end,
+  "AttributeError: 'int' object has no attribute 'rpartition'…", "get_parameter")
+tap.raises(function() nn.Linear(1, 1):to(nil, print) end,
+  "TypeError: to() argument 'dtype' must be torch.dtype, not function", "a function is no dtype")
+tap.raises(function() torch.utils.checkpoint.checkpoint_sequential({}, 1, 2, 3) end,
+  "TypeError: checkpoint_sequential() argument 'use_reentrant' (position 4) must be bool, not int",
+  "use_reentrant is a boolean")
+tap.raises(function() torch.autograd.Function:class() end, "TypeError: class() takes a name…",
+           "a Function has a name")
+tap.raises(function() torch.cuda.memory._set_allocator_settings(
+  "max_split_size_mb:99999999999999999999") end, "IndexError: stoull\n  max_split_size_mb wants a "
+  .. "smaller number than '99999999999999999999'", "an absurd size of blocks")
+
 tap.done()

@@ -23,6 +23,9 @@ end
 
 function M.custom_fwd(fwd, options)
   says("custom_fwd", "torch.amp.custom_fwd(args..., device_type='cuda')")
+  if options ~= nil and type(options) ~= "table" then
+    core.raise("TypeError", "custom_fwd() takes from 0 to 1 positional arguments but 2 were given")
+  end
   if type(fwd) == "table" then fwd, options = nil, fwd end
   return amp.custom_fwd(fwd or core.None, with_device(options))
 end

@@ -157,8 +157,15 @@ end
 
 function Module.modules(self) return seconds(walk(self, "", {}, {})) end
 
+local function check_path(target, method)
+  if type(target) == "string" then return end
+  raise("AttributeError", string.format("'%s' object has no attribute '%s'", repr.typename(target),
+        method), {kind = "argument", notes = {'a path of names goes here, as in "0.weight"'}})
+end
+
 -- get_submodule("a.b"): "" is the module itself.
 function Module.get_submodule(self, target)
+  check_path(target, "split")
   local mod = self
   for name in target:gmatch("[^.]+") do
     adopt(mod)
@@ -176,6 +183,7 @@ end
 
 local function get_member(field, wanted)
   return function(self, target)
+    check_path(target, "rpartition")
     local path, name = target:match("^(.*)%.([^.]*)$")
     local mod = self:get_submodule(path or "")
     name = name or target
@@ -212,6 +220,7 @@ function Module.eval(self) return self:train(false) end
 
 -- apply(fn): fn(module) on every child, then on the module itself.
 function Module.apply(self, fn)
+  core.check_callable(fn)
   local _ <close> = class.enter()
   for child in self:children() do child:apply(fn) end
   fn(self)
@@ -273,6 +282,10 @@ function Module.to(self, first, ...)
     return self:to(first.device, first.dtype)
   end
   local device, dtype, non_blocking = read_to(first, ...)
+  if dtype ~= nil and not core.is_dtype(dtype) then
+    raise("TypeError", "to() argument 'dtype' must be torch.dtype, not " .. repr.typename(dtype),
+          {kind = "argument"})
+  end
   if dtype and not dtype.is_floating_point then
     raise("TypeError", "nn.Module.to only accepts floating point or complex dtypes, but got "
                        .. "desired dtype=" .. tostring(dtype))

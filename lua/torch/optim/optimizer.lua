@@ -286,10 +286,8 @@ local stepping = setmetatable({}, {__close = function() core.record_step(0) end}
 -- gradients on, and its loss returned.
 function Optimizer.step(self, closure)
   local loss
-  local mt = getmetatable(closure)
-  if closure ~= nil and type(closure) ~= "function" and not (mt and mt.__call) then
-    raise("TypeError", "'" .. repr.typename(closure) .. "' object is not callable",
-          {kind = "argument", notes = {"step() takes nothing, or a function that gives the loss"}})
+  if closure ~= nil then
+    core.check_callable(closure, {"step() takes nothing, or a function that gives the loss"})
   end
   if closure then loss = torch.enable_grad(closure) end
   local _ <close> = torch.no_grad()

@@ -357,10 +357,7 @@ end
 -- early_stop=true, …}): what function(…) returns. Further keywords go to the function
 -- (use_reentrant=false only).
 function M.checkpoint(fn, ...)
-  local mt = getmetatable(fn)
-  if type(fn) ~= "function" and not (mt and mt.__call) then
-    raise("TypeError", "'" .. repr.typename(fn) .. "' object is not callable", {kind = "argument"})
-  end
+  core.check_callable(fn)
   local module = fn
   if type(fn) ~= "function" then fn = function(...) return module(...) end end
   local values, options, keywords = take_apart(...)
@@ -404,6 +401,11 @@ end
 -- Sequential or list of functions, run in segments; all but the last are checkpointed.
 function M.checkpoint_sequential(functions, segments, input, given)
   local options = {}
+  if type(given) == "boolean" then given = {use_reentrant = given} end
+  if given ~= nil and type(given) ~= "table" then
+    raise("TypeError", "checkpoint_sequential() argument 'use_reentrant' (position 4) must be "
+          .. "bool, not " .. repr.typename(given), {kind = "argument"})
+  end
   for k, v in pairs(given or {}) do options[k] = v end
   for k in pairs(options) do
     if k ~= "use_reentrant" and k ~= "preserve_rng_state" then
@@ -437,8 +439,9 @@ function M.set_checkpoint_early_stop(on, fn, ...)
   local before = early_stop_default
   early_stop_default = on
   local guard = setmetatable({}, {__close = function() early_stop_default = before end})
-  if not fn then return guard end
+  if fn == nil then return guard end
   local _ <close> = guard
+  core.check_callable(fn)
   return fn(...)
 end
 
