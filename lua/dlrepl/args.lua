@@ -14,6 +14,7 @@
 local getmetatable = debug.getmetatable -- __metatable hides nothing from us
 local core = require "dlrepl.core"
 local near = require "dlrepl.near"
+local odict = require "dlrepl.odict"
 local repr = require "dlrepl.pyrepr"
 
 local function whole(v)
@@ -137,11 +138,13 @@ local function check(sig, i, v)
   return good
 end
 
--- Is v a trailing keyword table: plain, not empty, string keys only?
+-- Is v a trailing keyword table: not empty, string keys only? Plain, or a dict that was loaded.
 local function is_keywords(v)
-  if type(v) ~= "table" or getmetatable(v) ~= nil then return false end
-  local key = next(v)
-  return type(key) == "string" and v[1] == nil
+  if type(v) ~= "table" then return false end
+  if getmetatable(v) == nil then return type(next(v)) == "string" and v[1] == nil end
+  if not (odict.is(v) and odict.is_dict(v)) then return false end
+  for key in pairs(v) do if type(key) ~= "string" then return false end end
+  return #v > 0
 end
 
 local function read_keywords(sig, values, given, kw)

@@ -12,6 +12,7 @@
 
 local getmetatable = debug.getmetatable -- __metatable hides nothing from us
 local core = require "dlrepl.core"
+local lists = require "dlrepl.list"
 local loop = require "dlrepl.loop"
 local near = require "dlrepl.near"
 
@@ -35,11 +36,8 @@ function M.isinstance(v, class)
 end
 
 -- Several results of getitem make one sample: a list that knows it is a tuple.
-local tuple_meta = {__name = "tuple", __index = {}}
-function tuple_meta.__index.unpack(t) return table.unpack(t, 1, t.n) end
-function tuple_meta.__tostring(t) return require("dlrepl.pyrepr").tuple(t) end
-function M.tuple(...) return setmetatable({n = select("#", ...), ...}, tuple_meta) end
-function M.is_tuple(v) return getmetatable(v) == tuple_meta end
+function M.tuple(...) return lists.tuple {n = select("#", ...), ...} end
+function M.is_tuple(v) return getmetatable(v) == lists.tuple_meta end
 
 -- One value as it is, several as a tuple.
 function M.sample(...)

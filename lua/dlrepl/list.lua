@@ -8,6 +8,7 @@
 --            the last place keeps a loop O(1) a step.
 -- MUST NOT   know what its elements are.
 
+local getmetatable = debug.getmetatable -- __metatable hides nothing from us
 local M = {}
 local hints = setmetatable({}, {__mode = "k"})  -- list -> place of the value given last
 local indexes = setmetatable({}, {__mode = "k"}) -- list -> {n, at = value -> place}
@@ -76,9 +77,16 @@ function M.new(values) return setmetatable(values, plain) end
 function M.pairs(values) return setmetatable(values, keyed) end
 M.meta = plain
 
--- A tuple of Python's: a plain list that prints, and is saved, as one.
-local tuple_meta = {__name = "tuple", __index = methods, __call = plain.__call}
-function tuple_meta.__tostring(list) return require("dlrepl.pyrepr").tuple(list) end
+-- Is it a list of Lua's or one of these?
+function M.is(v)
+  return type(v) == "table" and (getmetatable(v) == nil or getmetatable(v) == plain)
+end
+
+-- A tuple of Python's: a list that prints, and is saved, as one; field n where it may have holes.
+local tuple_meta = {__name = "tuple", __call = plain.__call, __index = {
+  enumerate = methods.enumerate,
+  unpack = function(t) return table.unpack(t, 1, rawget(t, "n") or #t) end}}
+function tuple_meta.__tostring(t) return require("dlrepl.pyrepr").tuple(t) end
 function M.tuple(values) return setmetatable(values, tuple_meta) end
 M.tuple_meta = tuple_meta
 

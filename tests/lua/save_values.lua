@@ -68,6 +68,23 @@ twice.own = twice
 t.ok(rawequal(again(twice).own, again(twice)) == false and again(twice).own[1] == 1,
   "a table in itself")
 
+-- ---- what comes back is used as what was saved was ---------------------------------------------
+local kw = again {lr = 0.25, betas = {0.5, 0.75}, weights = {1, 2}, shape = {2, 3}}
+t.is(optim.Adam({torch.ones(1, {requires_grad = true})}, {lr = kw.lr}).param_groups[1].lr, 0.25,
+  "a number")
+kw.weights, kw.shape = torch.tensor(kw.weights), torch.zeros(kw.shape)
+t.is({kw.weights:tolist(), kw.shape.shape:tolist()}, {{1, 2}, {2, 3}}, "a list, as sizes or values")
+local adam = optim.Adam({torch.ones(1, {requires_grad = true})},
+  again {lr = 0.25, betas = {0.5, 0.75}})
+t.is({adam.param_groups[1].lr, adam.param_groups[1].betas[2]}, {0.25, 0.75},
+  "a dict as an optimizer's options")
+t.is(tostring(nn.Linear(again {in_features = 2, out_features = 3, bias = false})),
+  "Linear(in_features=2, out_features=3, bias=False)", "and as keywords of a layer")
+local samples = again {{torch.ones(2), 1}, {torch.zeros(2), 0}}
+for batch in DataLoader(samples, {batch_size = 2}) do
+  t.is({batch[1]:tolist(), batch[2]:tolist()}, {{{1, 1}, {0, 0}}, {1, 0}}, "a list as a data set")
+end
+
 -- ---- state -------------------------------------------------------------------------------------
 torch.manual_seed(1)
 local m = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))

@@ -6,6 +6,7 @@
 -- INVARIANT  A parameter is in one group only; state is keyed by the parameter itself.
 -- MUST NOT   know any update rule.
 
+local args = require "dlrepl.args"
 local core = require "dlrepl.core"
 local list = require "dlrepl.list"
 local near = require "dlrepl.near"
@@ -116,7 +117,7 @@ function Optimizer._make(cls, params, ...)
   local given = table.pack(...)
   local options = {}
   local last = given[given.n]
-  if type(last) == "table" and getmetatable(last) == nil and (type(next(last)) == "string") then
+  if args.is_keywords(last) then
     options = last
     given[given.n] = nil
   end

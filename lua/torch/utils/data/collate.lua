@@ -8,6 +8,7 @@
 local core = require "dlrepl.core"
 local args = require "dlrepl.args"
 local class = require "dlrepl.class"
+local lists = require "dlrepl.list"
 local odict = require "dlrepl.odict"
 local repr = require "dlrepl.pyrepr"
 
@@ -58,7 +59,7 @@ function collate(batch)
     local parts, n = by_place(batch)
     return class.tuple(table.unpack(parts, 1, n))
   elseif odict.is(first) or args.is_keywords(first) then return by_key(batch)
-  elseif kind == "table" and getmetatable(first) == nil then return (by_place(batch))
+  elseif lists.is(first) then return (by_place(batch))
   end
   raise("TypeError", "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or "
         .. "lists; found <class '" .. repr.typename(first) .. "'>")

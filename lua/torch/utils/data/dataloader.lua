@@ -11,6 +11,7 @@
 local core = require "dlrepl.core"
 local args = require "dlrepl.args"
 local class = require "dlrepl.class"
+local lists = require "dlrepl.list"
 local collate = require "torch.utils.data.collate"
 local dataset_m = require "torch.utils.data.dataset"
 local sampler_m = require "torch.utils.data.sampler"
@@ -221,7 +222,7 @@ end
 -- pin_memory: each tensor of a batch in memory that a GPU copies from directly, whatever holds it.
 local function pin(v, ...)
   if core.is_tensor(v) then v = v:pin_memory()
-  elseif type(v) == "table" and getmetatable(v) == nil then
+  elseif lists.is(v) then
     local copy = {}
     for key, x in pairs(v) do copy[key] = pin(x) end
     v = copy
