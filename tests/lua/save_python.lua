@@ -81,7 +81,8 @@ t.is(scaler:get_scale(), run.scale, "the scale after them")
 
 -- ---- written again -----------------------------------------------------------------------------
 -- All but the archive's number, the last record, which is a sum of ours.
-local path = os.tmpname() .. ".pth"
+local base = os.tmpname()
+local path = base .. ".pth"
 local function same(name)
   local root = path:match("([^/]*)%.pth$")
   torch.save(load(name), path)
@@ -102,6 +103,7 @@ local at = b:find(".data/serialization_id", 1, true)
 t.is({#a, a:sub(1, at)}, {#b, b:sub(1, at)}, "and the same file up to its number")
 os.execute("rm -r " .. copy)
 os.remove(path)
+os.remove(base)
 
 -- ---- what is refused ---------------------------------------------------------------------------
 local unsafe = "In PyTorch 2.6, we changed the default value of the `weights_only` argument in "
