@@ -10,6 +10,7 @@
 #define DL_PHILOX_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifndef DL_HD /* cuda.h makes it __host__ __device__ */
@@ -74,6 +75,34 @@ static inline DL_HD uint32_t dl_philox_word(uint64_t seed, uint64_t t, uint64_t 
 /* By how much such a launch advances the offset. */
 static inline DL_HD uint64_t dl_philox_advance(int64_t n, uint32_t blocks) {
   return (uint64_t)((n - 1) / ((int64_t)DL_PHILOX_BLOCK * blocks * 4) + 1) * 4;
+}
+
+/* ---- dropout (ATen/native/cuda/Dropout.cu) --------------------------------------------------- */
+/* Where u of an element is below `keep` it stays, times `scale`. */
+typedef struct dl_dropping { double keep, scale; } dl_dropping;
+
+/* 0 <= p < 1. wide: in float64, else in float32. */
+static inline dl_dropping dl_dropping_of(double p, bool wide) {
+  dl_dropping d = {1 - p, 0};
+  if (!wide) d.keep = (double)(float)d.keep;
+  d.scale = wide ? 1 / d.keep : (double)(float)(1 / d.keep);
+  return d;
+}
+
+/* How many neighbours a thread takes at once: as many as 16 bytes hold, fewer if the address or the
+ * number of elements do not divide. Then threads go by memory; with 1 they go by row-major order,
+ * as in the other random kernels. */
+static inline int dl_dropping_pack(const void *at, int64_t n, int size) {
+  int k = 16 / size;
+  while (k > 1 && ((uintptr_t)at % (unsigned)(k * size) || n % k)) k /= 2;
+  return k;
+}
+/* The words for quad q of the pack that thread t takes in round r. Packs of two use half of a draw
+ * and pass the end of what the launch reserves: PyTorch's do. */
+static inline DL_HD dl_philox4 dl_dropping_draw(uint64_t seed, uint64_t offset, int64_t t,
+                                                int64_t r, int pack, int q) {
+  int quads = (pack + 3) / 4;
+  return dl_philox(seed, (uint64_t)t, offset + 4 * (uint64_t)(r * quads + q));
 }
 
 #endif

@@ -1126,11 +1126,10 @@ function torch.cuda.device(device, fn, keywords) end
 
 ---the card's compute capability, for example 7 and 5
 ---@param device? torch.device|string|nil
----@param minor? integer
----@param keywords? {device?: torch.device|string|nil, minor?: integer}
+---@param keywords? {device?: torch.device|string|nil}
 ---@return integer
 ---@return integer
-function torch.cuda.get_device_capability(device, minor, keywords) end
+function torch.cuda.get_device_capability(device, keywords) end
 
 ---name, total_memory, multi_processor_count and more of a card
 ---@param device? torch.device|string|nil

@@ -1634,42 +1634,38 @@ function Tensor:median() end
 ---@param k? integer
 ---@param dim? integer
 ---@param keepdim? boolean
----@param indices? torch.Tensor
----@param keywords? {self?: torch.Tensor, k?: integer, dim?: integer, keepdim?: boolean, indices?: torch.Tensor, out?: torch.Tensor}
+---@param keywords? {self?: torch.Tensor, k?: integer, dim?: integer, keepdim?: boolean, out?: torch.Tensor}
 ---@return torch.Tensor
 ---@return torch.Tensor
-function torch.kthvalue(self, k, dim, keepdim, indices, keywords) end
+function torch.kthvalue(self, k, dim, keepdim, keywords) end
 
 ---k-th smallest along dim (k from 1)
 ---@param k integer|table
 ---@param dim? integer
 ---@param keepdim? boolean
----@param indices? torch.Tensor
----@param keywords? {k?: integer, dim?: integer, keepdim?: boolean, indices?: torch.Tensor}
+---@param keywords? {k?: integer, dim?: integer, keepdim?: boolean}
 ---@return torch.Tensor
 ---@return torch.Tensor
-function Tensor:kthvalue(k, dim, keepdim, indices, keywords) end
+function Tensor:kthvalue(k, dim, keepdim, keywords) end
 
 ---sorted along dim, and where each came from
 ---@param self torch.Tensor|table
 ---@param dim? integer
 ---@param descending? boolean
 ---@param stable? boolean
----@param indices? torch.Tensor
----@param keywords? {self?: torch.Tensor, dim?: integer, descending?: boolean, stable?: boolean, indices?: torch.Tensor, out?: torch.Tensor}
+---@param keywords? {self?: torch.Tensor, dim?: integer, descending?: boolean, stable?: boolean, out?: torch.Tensor}
 ---@return torch.Tensor
 ---@return torch.Tensor
-function torch.sort(self, dim, descending, stable, indices, keywords) end
+function torch.sort(self, dim, descending, stable, keywords) end
 
 ---sorted along dim, and where each came from
 ---@param dim? integer
 ---@param descending? boolean
 ---@param stable? boolean
----@param indices? torch.Tensor
----@param keywords? {dim?: integer, descending?: boolean, stable?: boolean, indices?: torch.Tensor}
+---@param keywords? {dim?: integer, descending?: boolean, stable?: boolean}
 ---@return torch.Tensor
 ---@return torch.Tensor
-function Tensor:sort(dim, descending, stable, indices, keywords) end
+function Tensor:sort(dim, descending, stable, keywords) end
 
 ---indices that would sort along dim
 ---@param self torch.Tensor|table
@@ -1694,22 +1690,20 @@ function Tensor:argsort(dim, descending, stable, keywords) end
 ---@param dim? integer
 ---@param largest? boolean
 ---@param sorted? boolean
----@param indices? torch.Tensor
----@param keywords? {self?: torch.Tensor, k?: integer, dim?: integer, largest?: boolean, sorted?: boolean, indices?: torch.Tensor, out?: torch.Tensor}
+---@param keywords? {self?: torch.Tensor, k?: integer, dim?: integer, largest?: boolean, sorted?: boolean, out?: torch.Tensor}
 ---@return torch.Tensor
 ---@return torch.Tensor
-function torch.topk(self, k, dim, largest, sorted, indices, keywords) end
+function torch.topk(self, k, dim, largest, sorted, keywords) end
 
 ---k largest along dim, and where they are
 ---@param k integer|table
 ---@param dim? integer
 ---@param largest? boolean
 ---@param sorted? boolean
----@param indices? torch.Tensor
----@param keywords? {k?: integer, dim?: integer, largest?: boolean, sorted?: boolean, indices?: torch.Tensor}
+---@param keywords? {k?: integer, dim?: integer, largest?: boolean, sorted?: boolean}
 ---@return torch.Tensor
 ---@return torch.Tensor
-function Tensor:topk(k, dim, largest, sorted, indices, keywords) end
+function Tensor:topk(k, dim, largest, sorted, keywords) end
 
 ---how often each non-negative integer occurs
 ---@param self torch.Tensor|table
@@ -2032,6 +2026,15 @@ function F.dropout(input, p, training, inplace, keywords) end
 ---@param keywords? {input?: torch.Tensor, p?: number, training?: boolean, inplace?: boolean}
 ---@return torch.Tensor
 function F.dropout2d(input, p, training, inplace, keywords) end
+
+---dropout with its mask: what F.dropout runs on a GPU
+---@param input torch.Tensor|table
+---@param p? number
+---@param train? boolean|nil
+---@param keywords? {input?: torch.Tensor, p?: number, train?: boolean|nil}
+---@return torch.Tensor
+---@return torch.Tensor
+function torch.native_dropout(input, p, train, keywords) end
 
 ---a copy that gradients pass through
 ---@param self torch.Tensor|table

@@ -33,7 +33,7 @@ end
 
 -- "add(Tensor self, TN other, *, Num alpha=1) -> Tensor" -> {{name =, type =, optional =, named =}}
 local function parameters(schema)
-  local inside = schema:match("^[%w_.]*%((.*)%)")
+  local inside = schema:match("^[%w_.]*%((.-)%) %->") or schema:match("^[%w_.]*%((.*)%)")
   local list, named = {}, false
   for part in (inside or ""):gsub("%[[^%]]*%]", function(s) return (s:gsub(",", ";")) end)
                             :gmatch("[^,]+") do

@@ -303,6 +303,19 @@ static void coins_mkl(dl_gen *g, const dl_view *v, double p) {
   }
 }
 
+/* One probability for all elements of the result. */
+static dl_status coins(dl_kcall *c, double prob) {
+  const params p = {.a = prob};
+  if (!dl_gen_mkl) return each_row(c, coin_row, &p);
+  coins_mkl(c->gen, &c->out[0], prob);
+  return DL_OK;
+}
+
+static void sure_row(dl_gen *g, const params *p, dl_dtype d, char *at, int64_t n, int64_t stride) {
+  (void)g, (void)p;
+  for (int64_t i = 0; i < n; i++, at += stride) dl_elem_set_i64(d, at, 1);
+}
+
 static dl_status bad_probability(void) {
   return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
                  "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error "
@@ -333,9 +346,37 @@ DL_KERNEL(bernoulli) { return coins_tensor(c, &c->in[0]); }
 
 DL_KERNEL(bernoulli_) {
   if (!dl_arg_is_num(&c->arg[1])) return coins_tensor(c, &c->in[1]);
-  const params p = {.a = dl_arg_f(&c->arg[1])};
-  if (!dl_gen_mkl) return each_row(c, coin_row, &p);
-  coins_mkl(c->gen, &c->out[0], p.a);
+  return coins(c, dl_arg_f(&c->arg[1]));
+}
+
+/* ---- dropout --------------------------------------------------------------------- */
+static double dropped(dl_dtype d, double x, double kept, double scale) {
+  return d == DL_F64 ? x * kept * scale : (double)((float)x * (float)kept * (float)scale);
+}
+
+/* arg: input, p, train; results: the values, the mask */
+DL_KERNEL(native_dropout) {
+  const dl_view *x = &c->in[0], *y = &c->out[0], *mask = &c->out[1];
+  double p = dl_arg_f(&c->arg[1]), scale = p == 1 ? 0 : 1 / (1 - p);
+  dl_kcall m = {.gen = c->gen, .nout = 1};
+  m.out[0] = *mask;
+  if (x->numel == 0) return DL_OK;
+  if (dl_arg_given(&c->arg[2]) && !c->arg[2].i) {
+    dl_copy_view(y, x);
+    return each_row(&m, sure_row, NULL);
+  }
+  DL_TRY(coins(&m, 1 - p));
+  int64_t es = (int64_t)dl_view_esize(x);
+  dl_walk w;
+  dl_walk_begin(&w, x->ndim, x->size, -1);
+  dl_walk_add(&w, x->ndim, x->stride, -1);
+  dl_walk_add(&w, x->ndim, y->stride, -1);
+  dl_walk_add(&w, x->ndim, mask->stride, -1);
+  for (; w.left > 0; dl_walk_next(&w)) {
+    double v = dl_elem_get_f64((dl_dtype)x->dtype, x->data + w.off[0] * es);
+    v = dropped((dl_dtype)x->dtype, v, mask->data[w.off[2]] != 0, scale);
+    dl_elem_set_f64((dl_dtype)y->dtype, y->data + w.off[1] * es, v);
+  }
   return DL_OK;
 }
 

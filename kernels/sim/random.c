@@ -3,13 +3,14 @@
  * For launch.c. The values of n elements are drawn as the grid's threads would draw them
  * (philox.h), kept in scratch memory and then written through the view, whatever its strides.
  *
- * SOURCE     ATen/native/cuda/DistributionTemplates.h; core/TransformationHelper.h.
+ * SOURCE     ATen/native/cuda/DistributionTemplates.h, Dropout.cu; core/TransformationHelper.h.
  * INVARIANT  The generator's offset goes on by what PyTorch's launch of that size would take.
  * MUST NOT   be asked for numbers of the CPU's generator. */
 #include "state.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "philox.h"
 #include "rng.h"
@@ -266,12 +267,81 @@ ROW(bernoulli_) {
   return fill(c, &l);
 }
 
+/* ---- dropout --------------------------------------------------------------------------------- */
+/* v[0..n), packs of neighbours at once; the offset goes on as if they were drawn one by one. */
+static void draw_packs(dl_gen *g, int pack, int64_t n, value *v) {
+  uint32_t blocks = dl_philox_blocks(n, g->max_blocks);
+  int64_t threads = (int64_t)blocks * DL_PHILOX_BLOCK;
+  for (int64_t k = 0; k < n / pack; k++)
+    for (int j = 0; j < pack; j += 4) {
+      dl_philox4 w = dl_dropping_draw(g->seed, g->offset, k % threads, k / threads, pack, j / 4);
+      for (int i = 0; i < 4 && j + i < pack; i++)
+        v[k * pack + j + i].f = dl_philox_uniform(w.x[i]);
+    }
+  g->offset += dl_philox_advance(n, blocks);
+}
+
+static void drop(dl_dropping d, dl_dtype dtype, const char *x, char *y, char *kept, double u) {
+  double in = dl_elem_get_f64(dtype, x), on = u < d.keep;
+  double out = dtype == DL_F64 ? in * on * d.scale
+                               : (double)((float)in * (float)on * (float)d.scale);
+  dl_elem_set_f64(dtype, y, out);
+  *kept = u < d.keep;
+}
+
+/* input, result, mask */
+static void walk_three(dl_walk *w, const dl_kcall *c) {
+  const dl_view *x = &c->in[0];
+  dl_walk_begin(w, x->ndim, x->size, -1);
+  dl_walk_add(w, x->ndim, x->stride, -1);
+  dl_walk_add(w, x->ndim, c->out[0].stride, -1);
+  dl_walk_add(w, x->ndim, c->out[1].stride, -1);
+}
+
+/* Nothing is drawn where all stays, or nothing. */
+static dl_status settled(dl_kcall *c, bool stays) {
+  size_t es = dl_dtype_size((dl_dtype)c->in[0].dtype);
+  static const char zero[8];
+  dl_walk w;
+  for (walk_three(&w, c); w.left > 0; dl_walk_next(&w)) {
+    const char *x = c->in[0].data + w.off[0] * (int64_t)es;
+    dl_elem_copy(c->out[0].data + w.off[1] * (int64_t)es, stays ? x : zero, es);
+    c->out[1].data[w.off[2]] = stays;
+  }
+  return DL_OK;
+}
+
+/* arg: input, p, train; results: the values, the mask */
+ROW(native_dropout) {
+  const dl_view *x = &c->in[0];
+  bool train = !dl_arg_given(&c->arg[2]) || c->arg[2].i;
+  double p = dl_arg_f(&c->arg[1]);
+  int64_t es = (int64_t)dl_dtype_size((dl_dtype)x->dtype), n = x->numel, i = 0;
+  law l = {.unroll = 4, .make = make_uniform};
+  value *v;
+  void *mem;
+  if (n == 0) return DL_OK;
+  if (!train || p == 1) return settled(c, !train);
+  dl_dropping d = dl_dropping_of(p, x->dtype == DL_F64);
+  int pack = dl_is_dense(x->ndim, x->size, x->stride) ? dl_dropping_pack(x->data, n, (int)es) : 1;
+  DL_TRY(dl_scratch((size_t)n * sizeof *v, &mem));
+  v = mem;
+  if (pack > 1) draw_packs(c->gen, pack, n, v);
+  else draw(c->gen, &l, n, v);
+  dl_walk w;
+  for (walk_three(&w, c); w.left > 0; dl_walk_next(&w), i++)
+    drop(d, (dl_dtype)x->dtype, x->data + w.off[0] * es, c->out[0].data + w.off[1] * es,
+         c->out[1].data + w.off[2], v[pack > 1 ? w.off[0] : i].f);
+  dl_scratch_free(mem, (size_t)n * sizeof *v);
+  return DL_OK;
+}
+
 #define SAME(id, as) [DL_OP_##id] = row_##as
 static const dl_kernel_fn rows[DL_OP_COUNT] = {
     SAME(rand, rand), SAME(rand_like, rand), SAME(uniform_, uniform_), SAME(randn, randn),
     SAME(randn_like, randn), SAME(normal_, normal_), SAME(randint, randint),
     SAME(randint_low, randint_low), SAME(randint_like, randint_like), SAME(random_, random_),
     SAME(randperm, randperm), SAME(bernoulli, bernoulli), SAME(bernoulli_, bernoulli_),
-    SAME(exponential_, exponential_)};
+    SAME(exponential_, exponential_), SAME(native_dropout, native_dropout)};
 
 dl_kernel_fn dl_sim_random(dl_opid op) { return rows[op]; }

@@ -57,6 +57,20 @@ bool dl_is_contig(int ndim, const int64_t *size, const int64_t *stride) {
   return good;
 }
 
+bool dl_is_dense(int ndim, const int64_t *size, const int64_t *stride) {
+  int64_t want = 1;
+  uint32_t seen = 0;
+  for (int n = 0; n < ndim; n++) {
+    int best = -1;
+    for (int d = ndim - 1; d >= 0; d--)
+      if (!(seen & (1u << d)) && (best < 0 || stride[d] < stride[best])) best = d;
+    seen |= 1u << best;
+    if (size[best] != 1 && stride[best] != want) return false;
+    want *= size[best];
+  }
+  return true;
+}
+
 dl_status dl_broadcast(dl_meta *a, int nb, const int64_t *bsize) {
   int n = a->ndim > nb ? a->ndim : nb;
   int64_t out[DL_MAXDIM];

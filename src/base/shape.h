@@ -20,6 +20,8 @@ dl_status dl_numel(int ndim, const int64_t *size, int64_t *out);
 /* Row-major strides (PyTorch: a size-0 or size-1 dim counts as 1 for its neighbours). */
 void dl_strides_contig(int ndim, const int64_t *size, int64_t *stride);
 bool dl_is_contig(int ndim, const int64_t *size, const int64_t *stride);
+/* Some permutation of row-major, without holes? */
+bool dl_is_dense(int ndim, const int64_t *size, const int64_t *stride);
 /* Broadcast b onto a in place (a becomes the common shape), PyTorch's text on mismatch. */
 dl_status dl_broadcast(dl_meta *a, int nb, const int64_t *bsize);
 /* Wrap a negative dim; IndexError "Dimension out of range …" (0-dim counts as 1-dim). */

@@ -68,14 +68,8 @@ static dl_tensor *times(dl_ex *e, dl_tensor *x, dl_tensor *by, bool inplace) {
   return inplace ? EX_(e, mul, T(x), T(by)) : EX(e, mul, T(x), T(by));
 }
 
-/* On a GPU PyTorch keeps one byte an element, and scales afterwards (native_dropout). */
-static dl_status drop_on_gpu(dl_ex *e, dl_tensor *x, double p, dl_tensor **out) {
-  dl_tensor *mask = EX(e, empty_like, T(x), DT(DL_BOOL));
-  dl_tensor *y = EX(e, mul, T(x), T(EX_(e, bernoulli_, T(mask), F(1 - p))));
-  RETURN(EX_(e, mul, T(y), F(1 / (1 - p))));
-}
-
-/* x times a mask of 0 and 1/(1-p); `channels`: one coin a channel (dims 0 and 1). */
+/* x times a mask of 0 and 1/(1-p); `channels`: one coin a channel (dims 0 and 1). CUDA has a kernel
+ * for the plain form. */
 static dl_status drop(dl_ex *e, const dl_arg *arg, bool channels, dl_tensor **out) {
   dl_tensor *x = arg[0].t;
   double p = arg[1].f;
@@ -88,7 +82,8 @@ static dl_status drop(dl_ex *e, const dl_arg *arg, bool channels, dl_tensor **ou
   if (channels && x->ndim < 2)
     return dl_fail(DL_RuntimeError, DL_E_SHAPE,
                    "Feature dropout requires at least 2 dimensions in the input");
-  if (!channels && !inplace && dl_is_gpu(x->dev)) return drop_on_gpu(e, x, p, out);
+  if (!channels && !inplace && x->dev.type == DL_CUDA)
+    RETURN(EX(e, native_dropout, T(x), F(p), B(true)));
   dl_tensor *noise;
   if (channels) {
     int64_t size[DL_MAXDIM];

@@ -130,7 +130,7 @@ static dl_status geometry(const dl_call *c, dl_runner *r) {
 dl_status dl_call_generator(const dl_call *c, dl_runner *r) {
   int g = c->schema->p_gen;
   r->k.gen = g >= 0 && c->arg[g].tag == DL_A_GEN ? c->arg[g].gen : dl_gen_of(c->dev);
-  if (g < 0) return DL_OK;
+  if (g < 0 && !dl_op_draws((dl_opid)(c->op - dl_ops))) return DL_OK;
   if (r->k.gen->philox == dl_is_gpu(c->dev)) return dl_gen_ready(r->k.gen, c->dev);
   return dl_fail(DL_RuntimeError, DL_E_DEVICE,
                  "Expected a '%s' device type for generator but found '%s'",

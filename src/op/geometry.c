@@ -185,21 +185,6 @@ dl_status dl_geometry_list(const dl_call *c, dl_runner *r) {
 }
 
 /* ---- results --------------------------------------------------------------------------------- */
-/* Is t dense (some permutation of row-major, no holes)? */
-static bool dense(const dl_tensor *t) {
-  int64_t want = 1;
-  uint32_t seen = 0;
-  for (int n = 0; n < t->ndim; n++) {
-    int best = -1;
-    for (int d = t->ndim - 1; d >= 0; d--)
-      if (!(seen & (1u << d)) && (best < 0 || t->stride[d] < t->stride[best])) best = d;
-    seen |= 1u << best;
-    if (t->size[best] != 1 && t->stride[best] != want) return false;
-    want *= t->size[best];
-  }
-  return true;
-}
-
 /* The tensor whose layout the result takes, or NULL for row-major. */
 static const dl_tensor *layout_of(const dl_call *c, const dl_meta *m) {
   const dl_tensor *like = NULL;
@@ -210,7 +195,7 @@ static const dl_tensor *layout_of(const dl_call *c, const dl_meta *m) {
     if (!like) like = t;
     else if (memcmp(like->stride, t->stride, (size_t)t->ndim * sizeof *t->stride)) return NULL;
   }
-  return like && dense(like) ? like : NULL;
+  return like && dl_is_dense(like->ndim, like->size, like->stride) ? like : NULL;
 }
 
 /* A copy to the host that is not waited for must land in memory that stays in place. */

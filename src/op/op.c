@@ -138,6 +138,13 @@ void dl_op_init(void) {
 #endif
 }
 
+/* Rows that draw from the device's own generator, with no parameter for another. */
+static const uint8_t draws_always[DL_OP_COUNT] = {
+    [DL_OP_rand_like] = 1, [DL_OP_randn_like] = 1, [DL_OP_randint_like] = 1,
+    [DL_OP_native_dropout] = 1};
+
+bool dl_op_draws(dl_opid op) { return draws_always[op] || dl_op_schema(op)->p_gen >= 0; }
+
 const char *dl_op_isa(void) {
   dl_op_init();
   return isa_name;

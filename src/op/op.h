@@ -98,6 +98,8 @@ typedef struct dl_op {
 
 extern const dl_op dl_ops[DL_OP_COUNT];
 const dl_schema *dl_op_schema(dl_opid op);         /* parsed on first use, kept */
+/* Does a call of op take random numbers? */
+bool dl_op_draws(dl_opid op);
 /* Parse a well-formed schema string into *out (zeroed by the caller): also for hand-written
  * functions. */
 void dl_schema_parse(const char *text, dl_schema *out);

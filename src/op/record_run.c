@@ -210,7 +210,7 @@ dl_status dl_record_run(dl_opid op, const dl_arg *arg, unsigned flags, dl_ret *r
       dl_rec->ns[stage_of(&e)] += ns;
       dl_rec->virtual_us[stage_of(&e)] += dl_rec_clock() - v0;
     }
-    if (s->p_gen >= 0) dl_rec->draws++;
+    if (dl_op_draws(op)) dl_rec->draws++;
     if (st == DL_OK) write_down(&e, ns);
     if (depth == 0) sample(dl_rec);
   } else {

@@ -86,7 +86,7 @@ static dl_tensor *run_wide(dl_opid op, const dl_schema *s, const dl_arg *arg, un
 dl_tensor *dl_rec_wide(dl_opid op, const dl_arg *arg, unsigned flags) {
   const dl_op *row = &dl_ops[op];
   const dl_schema *s = dl_op_schema(op);
-  if (row->kind == DL_VIEW || row->kind == DL_COMPOSITE || s->p_gen >= 0 || s->ret_list ||
+  if (row->kind == DL_VIEW || row->kind == DL_COMPOSITE || dl_op_draws(op) || s->ret_list ||
       !has_narrow(s, arg) || !all_readable(s, arg))
     return NULL;
   unsigned mode = dl_mode;

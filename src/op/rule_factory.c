@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "mem/gpu.h"
 #include "op/view.h"
 
 static dl_status not_implemented(const char *kernel, dl_dtype d) {
@@ -281,6 +282,12 @@ static dl_status random_args(const dl_arg *arg, dl_dtype d) {
   return dl_random_range(d, arg[1].i, arg[2].i);
 }
 
+static dl_status probability(double p) {
+  if (p >= 0 && p <= 1) return DL_OK;
+  return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
+                 "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
+}
+
 static dl_status bernoulli_args(dl_call *c) {
   const dl_arg *p = &c->arg[1];
   if (p->tag == DL_A_TENSOR) {
@@ -288,10 +295,7 @@ static dl_status bernoulli_args(dl_call *c) {
       return not_implemented("bernoulli_tensor_cpu_p_", (dl_dtype)p->t->dtype);
     return dl_expand_check(p->t, c->out[0].ndim, c->out[0].size);
   }
-  double x = dl_arg_f(p);
-  if (x >= 0 && x <= 1) return DL_OK;
-  return dl_fail(DL_RuntimeError, DL_E_ARGUMENT,
-                 "bernoulli_ expects p to be in [0, 1], but got p=%g", x);
+  return probability(dl_arg_f(p));
 }
 
 static dl_status fill_args(const dl_call *c) {
@@ -309,6 +313,25 @@ dl_status dl_rule_inplace_any(dl_call *c) {
   if (c->op == &dl_ops[DL_OP_random_]) return random_args(c->arg, d);
   if (c->op == &dl_ops[DL_OP_bernoulli_]) return bernoulli_args(c);
   if (c->op == &dl_ops[DL_OP_fill_]) return fill_args(c);
+  return DL_OK;
+}
+
+/* The mask of an empty tensor has the tensor's own dtype on the CPU, as in PyTorch. */
+dl_status dl_rule_native_dropout(dl_call *c) {
+  const dl_tensor *x = c->in[0];
+  const dl_dtype d = (dl_dtype)x->dtype;
+  bool train = !dl_arg_given(&c->arg[2]) || c->arg[2].i, gpu = dl_is_gpu(c->dev);
+  if (train && x->numel > 0) {
+    DL_TRY(probability(1 - dl_arg_f(&c->arg[1])));
+    if (!dl_dtype_is_float(d) && gpu) return not_implemented("fused_dropout", d);
+    if (!dl_dtype_is_float(d))
+      return dl_fail(DL_RuntimeError, DL_E_DTYPE,
+                     "result type Float can't be cast to the desired output type %s",
+                     dl_dtypes[d].scalar);
+  }
+  dl_call_out_like(c, 0, x);
+  dl_call_out(c, 1, x->numel || gpu ? DL_BOOL : d, x->ndim, x->size);
+  c->like_strides = true;
   return DL_OK;
 }
 

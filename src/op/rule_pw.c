@@ -5,6 +5,7 @@
  *
  * SOURCE ATen/native/BinaryOps.cpp, UnaryOps.cpp, TensorCompare.cpp, Activation.cpp, Lerp.cpp and
  *        the AT_DISPATCH names of their CPU kernels (texts). */
+#include "mem/gpu.h"
 #include "op/op.h"
 
 #include <math.h>
@@ -249,6 +250,15 @@ dl_status dl_rule_pw_masked_fill(dl_call *c) {
                    : d == DL_I32 ? "int"
                                  : dl_dtypes[d].cpp);
   return shaped(c, d);
+}
+
+/* A GPU's kernel reads truth values. */
+dl_status dl_rule_pw_dropout(dl_call *c) {
+  const dl_tensor *mask = c->in[1];
+  if (dl_is_gpu(c->dev) && mask->dtype != DL_BOOL)
+    return dl_fail(DL_RuntimeError, DL_E_DTYPE, "Mask should be Bool Scalar Type%s",
+                   dl_dtypes[mask->dtype].scalar);
+  return shaped(c, floating(dl_result_type(c)));
 }
 
 /* ---- tests and bits -------------------------------------------------------------------------- */

@@ -118,8 +118,11 @@ static void returns(const char *s, dl_schema *out) {
   s++;
   while (*s && *s != ')') {
     char w[24];
-    s = skip(word(s, w, sizeof w));
-    s = skip(word(s, out->ret_name[out->nret++], 20));
+    s = word(s, w, sizeof w);
+    bool named = *s == ' ';
+    s = skip(s);
+    if (named) s = skip(word(s, out->ret_name[out->nret], 20));
+    out->nret++;
   }
 }
 

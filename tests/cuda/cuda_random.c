@@ -86,6 +86,56 @@ static void same_numbers(const law *l) {
   ok(goes_on, "%s leaves the generator where the simulated card leaves it", l->name);
 }
 
+/* ---- dropout --------------------------------------------------------------------------------- */
+/* Of n elements of dtype d in two rows, or in two columns, the first of them `from` elements after
+ * an address that all vectors like: values and mask into result[which] and mask[which]. */
+static char source[(MOST + 16) * 8] __attribute__((aligned(64)));
+static char result[2][MOST * 8] __attribute__((aligned(64)));
+static char mask[2][MOST] __attribute__((aligned(64)));
+
+typedef struct way { dl_dtype dtype; int64_t from; bool columns; const char *name; } way;
+
+static dl_status drop(const way *h, int64_t n, int which, unsigned order, dl_gen *gen) {
+  const dl_arg arg[] = {NIL, F(0.3), B(true)};
+  int64_t es = (int64_t)dl_dtype_size(h->dtype), size[2] = {2, n / 2}, rows[2] = {n / 2, 1},
+          columns[2] = {1, 2};
+  if (n % 2) size[0] = 1, size[1] = n, rows[0] = n;
+  const int64_t *stride = h->columns && n % 2 == 0 ? columns : rows;
+  dl_kcall k = {.op = DL_OP_native_dropout, .nout = 2, .nin = 1, .arg = arg, .gen = gen};
+  k.in[0] = (dl_view){source + h->from * es, (uint8_t)h->dtype, 2, n, size, stride};
+  k.out[0] = (dl_view){result[which], (uint8_t)h->dtype, 2, n, size, stride};
+  k.out[1] = (dl_view){mask[which], DL_BOOL, 2, n, size, stride};
+  for (int64_t i = 0; i < n; i++)
+    dl_elem_set_f64(h->dtype, source + (h->from + i) * es, (double)(i % 19) - 9);
+  memset(result[which], 0xa5, sizeof result[which]);
+  memset(mask[which], 0xa5, sizeof mask[which]);
+  *gen = (dl_gen){.seed = 77, .offset = 12, .philox = true, .max_blocks = 2};
+  return which ? dl_sim_random(DL_OP_native_dropout)(&k) : cuda_test_run(k.op, &k, order);
+}
+
+static void same_drops(void) {
+  static const way ways[] = {
+      {DL_F32, 0, false, "float32"}, {DL_F64, 0, false, "float64"}, {DL_F16, 0, false, "float16"},
+      {DL_BF16, 0, false, "bfloat16"}, {DL_F32, 1, false, "float32 off by one"},
+      {DL_F16, 2, false, "float16 off by two"}, {DL_F16, 4, false, "float16 off by four"},
+      {DL_F32, 0, true, "columns of float32"}, {DL_F16, 2, true, "columns of float16"}};
+  static const int64_t sizes[] = {1, 2, 12, 250, 1024, 2052, 4098, 4992, MOST - 1};
+  for (unsigned w = 0; w < sizeof ways / sizeof *ways; w++) {
+    bool good = true, goes_on = true;
+    size_t es = dl_dtype_size(ways[w].dtype);
+    for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+      static dl_gen a, b;
+      size_t n = (size_t)sizes[i];
+      good = drop(&ways[w], sizes[i], 0, i % 4, &a) == DL_OK && good;
+      good = drop(&ways[w], sizes[i], 1, 0, &b) == DL_OK && good;
+      good = good && !memcmp(result[0], result[1], n * es) && !memcmp(mask[0], mask[1], n);
+      if (!good) tap_diag("%s, %lld elements", ways[w].name, (long long)sizes[i]);
+      goes_on = goes_on && a.offset == b.offset && a.offset > 12;
+    }
+    ok(good && goes_on, "dropout of %s is the simulated card's, to the bit", ways[w].name);
+  }
+}
+
 /* ---- laws ------------------------------------------------------------------------------------ */
 static void moments(dl_opid op, double mean, double variance) {
   law l = {op, DL_F32, "", {NIL, NIL, NIL, NIL}, -1, 0};
@@ -122,6 +172,7 @@ int main(void) {
   dl_op_init();
   cuda_test_begin();
   for (unsigned i = 0; i < sizeof laws / sizeof *laws; i++) same_numbers(&laws[i]);
+  same_drops();
   moments(DL_OP_rand, 0.5, 1.0 / 12);
   moments(DL_OP_randn, 0, 1);
   permutation();
