@@ -39,4 +39,15 @@ is($r->{status}, 1, 'output that cannot be written gives status 1');
 $r = shell("printf 'print(io.read())\\nfirst line\\n2\\n' | $DLREPL -i");
 is($r->{out}, "first line\n2\n", 'a line of the session may read the next line of the input');
 
+# ---- little address space: the libraries' own memory may be what lacks ----------------------------
+$r = run($DLREPL, '-e', 'print(io.open("/proc/self/status"):read("a"):match("VmSize:%s*(%d+)"))');
+my $size = $r->{out} + 0;
+my @died = grep {
+    my $limit = $size + 1024 * $_;
+    my $s = run('sh', '-c', "ulimit -v $limit; exec \$0 -e 'print(pcall(function() local a = "
+        . "torch.ones(300, 300) return a:mm(a)[0][0]:item() end))'", $DLREPL);
+    $s->{status} != 0;
+} map { 2 * $_ } 10 .. 45;
+is("@died", '', 'so many MB of address space more: a product ends in a value or an error');
+
 done_testing();

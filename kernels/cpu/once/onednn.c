@@ -19,6 +19,8 @@
 #if DL_ONEDNN
 #include <dlfcn.h>
 #include <omp.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 /* values of dnnl_types.h */
 enum { ANY = 1, FORWARD = 64, DIRECT = 1, Q_MD = 128, Q_SCRATCH = 136, BY_USER = 1 };
@@ -103,10 +105,20 @@ typedef struct version_info { int major, minor, patch; } version_info;
 
 static void no_work(void *ctx, int64_t lo, int64_t hi) {}
 
+/* Where address space is limited (ulimit -v): is some left? The library throws a C++ exception
+ * through us, or crashes, when it cannot have what it needs for itself. */
+static bool has_room(void) {
+  struct rlimit lim;
+  if (getrlimit(RLIMIT_AS, &lim) || lim.rlim_cur == RLIM_INFINITY) return true;
+  size_t room = (size_t)32 << 20;
+  void *p = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return p != MAP_FAILED && !munmap(p, room);
+}
+
 /* The library's regions take OpenMP's default number of threads: keep it equal to ours. */
 static bool ready(void) {
   static int threads;
-  if (generation == 0 || disabled) return false;
+  if (generation == 0 || disabled || !has_room()) return false;
   if (threads != dl_threads()) {
     threads = dl_threads();
     omp_set_num_threads(threads);
