@@ -21,5 +21,11 @@ return function(fn, options)
     core.raise("TypeError", "record(): options are a table {watch=…, exact=…}, not "
                .. core.typename(options))
   end
+  for k in pairs(options or {}) do
+    if k ~= "watch" and k ~= "exact" then
+      core.raise("TypeError", "record() got an unexpected keyword argument '" .. tostring(k) .. "'",
+                 {notes = {"its options are {watch=…, exact=…}"}})
+    end
+  end
   return setmetatable(dlrepl.debug.record(fn, options), meta)
 end

@@ -70,7 +70,9 @@ static int read_watch(lua_State *L) {
     watch_named(L, "named_buffers", true);
     return 0;
   }
-  luaL_checktype(L, 1, LUA_TTABLE);
+  if (!lua_istable(L, 1))
+    return dl_type_error(L, "record(): watch takes a module or a list of tensors, not %s",
+                         dl_type_name(L, 1));
   lua_pushnil(L);
   while (lua_next(L, 1)) {
     if (lua_type(L, -2) == LUA_TSTRING) snprintf(name, sizeof name, "%s", lua_tostring(L, -2));
@@ -140,11 +142,13 @@ static void collect(lua_State *L) {
   }
 }
 
-static bool wants_exact(lua_State *L) {
-  if (!lua_istable(L, 2)) return false;
+/* Pushes options.watch, nil without options. */
+static bool read_options(lua_State *L) {
+  if (!lua_istable(L, 2)) return lua_pushnil(L), false;
   lua_getfield(L, 2, "exact");
   bool exact = lua_toboolean(L, -1);
   lua_pop(L, 1);
+  lua_getfield(L, 2, "watch");
   return exact;
 }
 
@@ -154,14 +158,14 @@ static int l_record(lua_State *L) {
   if (!lua_isfunction(L, 1))
     return dl_type_error(L, "record() takes a function, but got %s", dl_type_name(L, 1));
   lua_settop(L, 2);
-  bool exact = wants_exact(L), before = dl_pace_always;
+  bool exact = read_options(L), before = dl_pace_always;
   set_module_watch(L, true);
   collect(L);
   dl_status st = dl_record_start();
   if (st != DL_OK) return dl_raise(L, st);
-  if (lua_istable(L, 2) && lua_getfield(L, 2, "watch") != LUA_TNIL) {
+  if (!lua_isnil(L, 3)) {
     lua_pushcfunction(L, read_watch);
-    lua_insert(L, -2);
+    lua_pushvalue(L, 3);
     if (lua_pcall(L, 1, 0, 0) != LUA_OK) {
       dl_record_free();
       set_module_watch(L, false);

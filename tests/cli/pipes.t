@@ -39,7 +39,7 @@ is($r->{status}, 1, 'output that cannot be written gives status 1');
 $r = shell("printf 'print(io.read())\\nfirst line\\n2\\n' | $DLREPL -i");
 is($r->{out}, "first line\n2\n", 'a line of the session may read the next line of the input');
 
-# ---- little address space: the libraries' own memory may be what lacks ----------------------------
+# ---- little address space: the libraries' own memory may be what lacks ------
 $r = run($DLREPL, '-e', 'print(io.open("/proc/self/status"):read("a"):match("VmSize:%s*(%d+)"))');
 my $size = $r->{out} + 0;
 my @died = grep {

@@ -269,6 +269,12 @@ do
   tap.like(tostring(inner), "a record is being kept already", "records do not nest")
   tap.ok(not pcall(record, 5), "record takes a function")
   tap.ok(not pcall(record, function() end, {watch = {5}}), "watch takes tensors")
+  tap.raises(function() record(function() end, {watch = 5}) end,
+    "TypeError: record(): watch takes a module or a list of tensors, not int", "not a number")
+  tap.raises(function() dlrepl.record(function() end, {wacth = {}}) end,
+    "TypeError: record() got an unexpected keyword argument 'wacth'…", "a wrong option is told")
+  local evil = setmetatable({}, {__index = function(_, k) if k == "watch" then error("no") end end})
+  tap.ok(not pcall(record, function() end, evil), "options may fail")
   tap.is(#record(function() return torch.ones(1) + 1 end).ops, 2, "after errors a record works")
 end
 tap.done()
