@@ -115,7 +115,8 @@ dl_status dl_tensor_view(dl_tensor *t, int ndim, const int64_t *size, const int6
     dl_tensor_release(v);
     return st;
   }
-  v->data = t->data ? t->data + offset * (int64_t)dl_dtype_size((dl_dtype)t->dtype) : NULL;
+  uintptr_t bytes = (uintptr_t)offset * dl_dtype_size((dl_dtype)t->dtype);
+  v->data = t->data ? (char *)((uintptr_t)t->data + bytes) : NULL; /* empty: it may be anywhere */
   *out = v;
   return DL_OK;
 }

@@ -112,6 +112,11 @@ rows {
    "RuntimeError: maximum size for tensor at dimension 1 is 3 but size is 4"},
   {"as_strided", function() return torch.as_strided(x, {2, 2}, {1, 1}, 2) end,
    "tensor([[2., 3.],\n        [3., 4.]])"},
+  {"an empty as_strided far beyond the storage", function()
+    local far = torch.as_strided(x, {0, 2}, {1, 1}, 1 << 40)
+    torch.as_strided(x, {0}, {1}, math.maxinteger):clone()
+    return far:storage_offset()
+  end, tostring(1 << 40)},
   {"as_strided beyond the storage", function() return torch.as_strided(x, {10, 2}, {1, 1}) end,
    "RuntimeError: setStorage: sizes [10, 2], strides [1, 1], storage offset 0, and " ..
    "itemsize 4 requiring a storage size of 44 are out of bounds for storage of size " ..
