@@ -172,6 +172,9 @@ extern int64_t dl_pace_boxes, dl_pace_bytes;
  * place of a hundred); false where that cannot be now. For whoever reads or reports memory, also in
  * the middle of an op. */
 bool dl_collect(bool young_only);
+/* Raises RuntimeError in a finalizer that runs in the middle of an op: fn would change the GPU
+ * under it. */
+void dl_check_calm(lua_State *L, const char *fn);
 extern bool dl_pace_always;      /* tests: a full collection before every op */
 static inline void dl_pace(lua_State *L) {
   dl_lua = L;

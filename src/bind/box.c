@@ -171,6 +171,12 @@ bool dl_collect(bool young_only) {
   return true;
 }
 
+void dl_check_calm(lua_State *L, const char *fn) {
+  if (reclaiming)
+    dl_throw(L, DL_RuntimeError, DL_E_DEVICE,
+             "%s() cannot run in a finalizer in the middle of an op", fn);
+}
+
 /* The engine is short of memory: finalizers of dead boxes give theirs back. */
 static bool reclaim(void) {
   int64_t before = dl_mem.live_bytes;

@@ -72,6 +72,7 @@ static int l_current_device(lua_State *L) {
   return 1;
 }
 static int l_set_device(lua_State *L) {
+  dl_check_calm(L, "set_device");
   if (lua_isinteger(L, 1) && lua_tointeger(L, 1) < 0) return 0; /* PyTorch: "no device", ignored */
   must(L, dl_gpu_set_current(dl_check_gpu(L, 1, "set_device")));
   return 0;
@@ -136,6 +137,7 @@ static int l_can_access_peer(lua_State *L) {
 }
 
 static int l_reset_device(lua_State *L) {
+  dl_check_calm(L, "reset_device");
   must(L, dl_gpu_reset(dl_check_gpu(L, 1, "reset_device")));
   return 0;
 }
@@ -258,6 +260,7 @@ static int l_default_stream(lua_State *L) {
   return 1;
 }
 static int l_set_stream(lua_State *L) {
+  dl_check_calm(L, "set_stream");
   streambox *b = check_stream(L, 1, "set_stream");
   dl_gpu_set_stream(b->dev, b->s);
   must(L, dl_gpu_set_current(b->dev));

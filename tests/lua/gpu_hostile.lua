@@ -119,6 +119,26 @@ tap.raises(function() scaler:step(5) end,
 tap.raises(function() scaler:unscale_() end,
   "AttributeError: 'NoneType' object has no attribute 'param_groups'…", "nor is nothing")
 
+-- ---- a finalizer in the middle of an op --------------------------------------------------------
+dlrepl.simulate{card = "t4", count = 2, force = true}
+dlrepl.exact_memory(true) -- garbage is collected before each allocation
+for name, change in pairs {
+  simulate = function() dlrepl.simulate{card = "t4", force = true} end,
+  reset_device = function() dlrepl.reset_device() end,
+  set_device = function() torch.cuda.set_device(1) end,
+  set_stream = function() torch.cuda.set_stream(torch.cuda.default_stream(1)) end,
+} do
+  local refused
+  local ones = torch.ones(3, on)
+  do
+    local _ = setmetatable({}, {__gc = function() refused = select(2, pcall(change)) end})
+  end
+  tap.is((ones + 1):sum():item(), 6.0, name .. "() in a finalizer does not disturb an op")
+  tap.is(tostring(refused), "RuntimeError: " .. name .. "() cannot run in a finalizer in the "
+    .. "middle of an op", "it is refused there")
+end
+dlrepl.exact_memory(false)
+
 -- ---- what is no stream, no device, no function -------------------------------------------------
 local cpu_refused = "ValueError: Expected a cuda device, but got: cpu"
 tap.raises(function() torch.cuda.Stream("cpu") end, cpu_refused, "a stream of the CPU")
