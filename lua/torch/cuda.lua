@@ -16,7 +16,8 @@ local function ordinal(device)
   if device == nil or device == core.None then return nil end
   if math.type(device) == "integer" then return device end
   device = torch.device(device)
-  if device.type ~= (cuda._kind() or "cuda") then
+  if device.type == "cuda" then cuda.current_stream(device) -- raises where there is no such GPU
+  elseif device.type ~= cuda._kind() then
     core.raise("ValueError", "Expected a cuda device, but got: " .. tostring(device),
                {kind = "argument"})
   end

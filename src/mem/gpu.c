@@ -92,7 +92,7 @@ dl_status dl_gpu_set_current(int dev) {
 dl_status dl_gpu_resolve(dl_device *d) {
   if (!dl_is_gpu(*d)) return dl_device_check(*d);
   dl_gpu_look();
-  if (!dl_gpu && d->type == DL_CUDA) return dl_gpu_none();
+  if (d->type == DL_CUDA && (!dl_gpu || dl_gpu_type != DL_CUDA)) return dl_gpu_none();
   if (!dl_gpu || d->type != dl_gpu_type) return dl_device_check(*d);
   if (d->index < 0) d->index = (int8_t)current;
   if (d->index >= dl_gpu_count()) return dl_gpu_error(DL_CU_ORDINAL);

@@ -163,6 +163,11 @@ static void cannot_count(int code) {
 }
 
 dl_status dl_gpu_none(void) {
+  if (dl_gpu && dl_gpu_type != DL_CUDA) {
+    dl_fail(DL_AssertionError, DL_E_DEVICE, "Torch not compiled with CUDA enabled");
+    dl_note("the GPU here is \"mps\"");
+    return dl_err.kind;
+  }
   int code = dl_gpu_absent ? dl_gpu_absent_code : 0;
   if (code == DL_CU_NO_DEVICE)
     dl_fail(DL_RuntimeError, DL_E_DEVICE, "No CUDA GPUs are available");

@@ -167,4 +167,22 @@ tap.raises(function() torch.cuda.memory._set_allocator_settings(
   "max_split_size_mb:99999999999999999999") end, "IndexError: stoull\n  max_split_size_mb wants a "
   .. "smaller number than '99999999999999999999'", "an absurd size of blocks")
 
+-- ---- "cuda" where the GPU is an MPS one --------------------------------------------------------
+dlrepl.simulate{card = "t4", device = "mps", force = true}
+local lone, net = torch.ones(1), nn.Linear(1, 1)
+for what, use in pairs {
+  factory = function() torch.ones(1, on) end,
+  to = function() lone:to("cuda") end,
+  cuda = function() net:cuda() end,
+  ["from mps"] = function() lone:to("mps"):to("cuda") end,
+  Generator = function() torch.Generator("cuda") end,
+  default = function() torch.set_default_device("cuda") end,
+  device = function() torch.cuda.device("cuda") end,
+  Stream = function() torch.cuda.Stream("cuda") end,
+  synchronize = function() torch.cuda.synchronize("cuda") end,
+} do
+  tap.raises(use, "AssertionError: Torch not compiled with CUDA enabled\n  the GPU here is "
+    .. '"mps"', "there is no cuda beside mps: " .. what)
+end
+
 tap.done()
