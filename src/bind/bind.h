@@ -173,8 +173,11 @@ extern int64_t dl_pace_boxes, dl_pace_bytes;
  * the middle of an op. */
 bool dl_collect(bool young_only);
 /* Raises RuntimeError in a finalizer that runs in the middle of an op: fn would change the GPU
- * under it. */
+ * under it. dl_check_idle: also in a hook, where fn would take away what the op or backward() goes
+ * on with. */
 void dl_check_calm(lua_State *L, const char *fn);
+void dl_check_idle(lua_State *L, const char *fn);
+extern int dl_hook_depth; /* calls of the engine into Lua that have not come back */
 extern bool dl_pace_always;      /* tests: a full collection before every op */
 static inline void dl_pace(lua_State *L) {
   dl_lua = L;

@@ -177,6 +177,15 @@ void dl_check_calm(lua_State *L, const char *fn) {
              "%s() cannot run in a finalizer in the middle of an op", fn);
 }
 
+int dl_hook_depth;
+
+void dl_check_idle(lua_State *L, const char *fn) {
+  dl_check_calm(L, fn);
+  if (dl_hook_depth > 0)
+    dl_throw(L, DL_RuntimeError, DL_E_DEVICE,
+             "%s() cannot run in a hook in the middle of an op or of backward()", fn);
+}
+
 /* The engine is short of memory: finalizers of dead boxes give theirs back. */
 static bool reclaim(void) {
   int64_t before = dl_mem.live_bytes;

@@ -137,7 +137,7 @@ static int l_can_access_peer(lua_State *L) {
 }
 
 static int l_reset_device(lua_State *L) {
-  dl_check_calm(L, "reset_device");
+  dl_check_idle(L, "reset_device");
   must(L, dl_gpu_reset(dl_check_gpu(L, 1, "reset_device")));
   return 0;
 }

@@ -59,7 +59,9 @@ dl_status dl_protected(lua_CFunction fn, void *ud) {
     return dl_fail(DL_RuntimeError, DL_E_INTERNAL, "no room on the Lua stack for a callback");
   lua_pushcfunction(L, fn);
   lua_pushlightuserdata(L, ud);
+  dl_hook_depth++;
   int status = lua_pcall(L, 1, 0, 0);
+  dl_hook_depth--;
   dl_lua = L;
   return status == LUA_OK ? DL_OK : dl_park_error(L);
 }

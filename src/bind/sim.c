@@ -148,7 +148,7 @@ static int l_open(lua_State *L) {
   dl_sim_options o = {.count = 0};
   const dl_driver *drv;
   luaL_checktype(L, 1, LUA_TTABLE);
-  dl_check_calm(L, "simulate");
+  dl_check_idle(L, "simulate");
   lua_settop(L, 1);
   free_cards(&fresh);
   o.memory = bytes_at(L, 1, "memory");
@@ -181,7 +181,7 @@ static int l_open(lua_State *L) {
 }
 
 static int l_close(lua_State *L) {
-  dl_check_calm(L, "simulate");
+  dl_check_idle(L, "simulate");
   if (!dl_gpu || !dl_gpu->simulated) return 0;
   shut();
   if (!real) return 0;

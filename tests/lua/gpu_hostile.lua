@@ -139,6 +139,19 @@ for name, change in pairs {
 end
 dlrepl.exact_memory(false)
 
+for name, change in pairs {simulate = function() dlrepl.simulate{card = "t4", force = true} end,
+                           reset_device = function() dlrepl.reset_device() end} do
+  local refused = "RuntimeError: " .. name .. "() cannot run in a hook in the middle of an op or "
+    .. "of backward()"
+  local w = torch.ones(3, {device = "cuda", requires_grad = true})
+  tap.raises(function()
+    torch.autograd.graph.saved_tensors_hooks(change, change, function() return w * w end)
+  end, refused, name .. "() in a pack hook")
+  local y = (w * w):sum()
+  w:register_hook(change)
+  tap.raises(function() y:backward() end, refused, "in the hook of a tensor")
+end
+
 -- ---- what is no stream, no device, no function -------------------------------------------------
 local cpu_refused = "ValueError: Expected a cuda device, but got: cpu"
 tap.raises(function() torch.cuda.Stream("cpu") end, cpu_refused, "a stream of the CPU")
