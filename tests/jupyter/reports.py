@@ -294,6 +294,7 @@ def reloads():
         k.client = k.new_client()
         k.client.kernel_info()
         k.client.get_shell_msg(timeout=20)
+    k.client.wait_for_ready(timeout=20)  # subscribed, too
     tap.ok(k.run("1").value() == "1", "15: 20 restarts on the same ports")
     k.close()
 
