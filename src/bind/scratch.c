@@ -10,6 +10,7 @@
  * MUST NOT   hold a tensor. */
 #include "bind/bind.h"
 #include "mem/gpu.h"
+#include "mem/pool.h"
 
 typedef struct scratch {
   const dl_tag_info *tag;
@@ -52,6 +53,23 @@ static dl_status take_all(lua_State *L, scratch *s, int64_t count, int64_t copie
   return DL_OK;
 }
 
+/* One parameter at a time would do with the largest of the list. */
+static void advise(lua_State *L, int64_t count, int64_t copies) {
+  int64_t all = 0, largest = 0;
+  char text[32];
+  for (int64_t i = 1; i <= count; i++) {
+    lua_rawgeti(L, 1, i);
+    const dl_tensor *t = dl_get_tensor(L, -1);
+    int64_t bytes = t ? t->numel * (int64_t)dl_dtype_size((dl_dtype)t->dtype) : 0;
+    all += bytes;
+    if (bytes > largest) largest = bytes;
+    lua_pop(L, 1);
+  }
+  if (all > largest)
+    dl_note("or: {foreach=false} for the optimizer: one parameter at a time, not a copy of all "
+            "(saves %s)", dl_bytes_str(copies * (all - largest), text));
+}
+
 static int l_scratch(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   int64_t count = (int64_t)lua_rawlen(L, 1), copies = luaL_optinteger(L, 2, 1);
@@ -62,6 +80,7 @@ static int l_scratch(lua_State *L) {
   dl_status st = take_all(L, s, count, copies);
   if (st == DL_OK) return 1;
   while (s->n > 0) dl_pool_free(s->chunk[--s->n]);
+  if (st == DL_E_OOM) advise(L, count, copies);
   return dl_raise(L, st);
 }
 

@@ -305,4 +305,22 @@ do
        "letting go saves what is said")
 end
 
+-- ---- an optimizer's step ----------------------------------------------------------------------
+do
+  dlrepl.simulate{card = "t4", memory = "800MiB", compute = false, force = true}
+  local layers = nn.Sequential()
+  for _ = 1, 11 do layers:append(nn.Linear(1024, 4096)) end
+  layers = layers:to("cuda")
+  local function step(options)
+    for p in layers:parameters() do p.grad = torch.zeros_like(p) end
+    optim.Adam(layers:parameters(), options):step()
+  end
+  local ok, e = pcall(step)
+  tap.ok(not ok, "Adam's copy of all parameters is too much here")
+  tap.like(tostring(e), "optimizer state 352%.34 MiB", "its state is known as such at once")
+  tap.like(tostring(e), "\n  or: {foreach=false} for the optimizer: one parameter at a time, not a "
+    .. "copy of all %(saves 160%.17 MiB%)", "what to do is told")
+  tap.is(select(2, pcall(step, {foreach = false})), nil, "and it helps")
+end
+
 tap.done()

@@ -233,7 +233,11 @@ local function make_state(self)
       local s = rawget(self.state, p)
       local lacks = not s or rawget(s, names[#names]) == nil
       for _, name in ipairs(lacks and p.grad and names or {}) do
-        if not s or rawget(s, name) == nil then made[#made + 1] = {p, name, self:_fresh(p)} end
+        if not s or rawget(s, name) == nil then
+          local value = self:_fresh(p)
+          core.optimizer_state(value) -- at once: advice counts it where the next finds no room
+          made[#made + 1] = {p, name, value}
+        end
       end
     end
   end
