@@ -4,6 +4,7 @@
 -- CUDA's libraries called without it, and the vendor's figures. Time is the device's, between two
 -- events; on a simulated card it is the model's, and there are no libraries.
 
+local args = require "dlrepl.args"
 local core = require "dlrepl.core"
 
 local torch = core.torch
@@ -129,8 +130,11 @@ local function check(size)
              .. tostring(size), {kind = "argument"})
 end
 
+local read = args "measure(any device=None, any size=None)"
+
 -- measure([device [, size]]): measures and tells; the figures are fields of the rows.
-function M.measure(device, size)
+function M.measure(...)
+  local device, size = read(...)
   check(size)
   if cuda._kind() == "mps" then
     core.raise("RuntimeError", "measure() wants a GPU of type cuda, and this one is mps",

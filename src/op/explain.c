@@ -177,6 +177,7 @@ static dl_verdict judge(const dl_explanation *e) {
   if (e->largest_hole >= e->asked) return DL_OOM_SEGMENT;
   int64_t unreserved = e->capacity - e->live - e->holes;
   if (e->holes == 0 && unreserved >= 20 << 20) return DL_OOM_REFUSED;
+  if (e->holes == 0) return DL_OOM_SIZE; /* less is left than the 20 MiB of a segment */
   if (e->holes + unreserved < e->asked + e->capacity / 8) return DL_OOM_SIZE;
   return e->whole > e->capacity ? DL_OOM_SIZE : DL_OOM_FRAGMENTATION;
 }
@@ -271,6 +272,9 @@ static void tell_size(const dl_explanation *e) {
   else if (lacks > 0)
     dl_note("why: size. %s alive and %s asked for are %s more than the card can give%s", a, b,
             dl_bytes_str(lacks, c), more);
+  else if (e->live + e->asked < e->capacity / 2)
+    dl_note("why: size. %s asked for come out of a piece of 20 MiB or more, and less than that is "
+            "left of the card's %s", b, dl_bytes_str(e->capacity, c));
   else
     dl_note("why: size. %s alive and %s asked for all but fill the %s that the card can give, and "
             "no piece is large enough%s", a, b, dl_bytes_str(e->capacity, c), more);

@@ -25,6 +25,9 @@ for _, bad in ipairs {0, -1, 1.5, "x", 2 ^ 20 // 1 | 0} do
   tap.raises(function() dlrepl.measure("cuda", bad) end,
              "ValueError: measure(): size is the side of a matrix…", "no size: " .. tostring(bad))
 end
+tap.is(dlrepl.measure({device = "cuda", size = 64}).side, 64, "keywords are taken")
+tap.raises(function() dlrepl.measure({sise = 64}) end,
+  "TypeError: measure() got an unexpected keyword argument 'sise'…", "wrong ones are told")
 tap.raises(function() dlrepl.measure("cpu") end, "ValueError: Expected a cuda device…",
            "the CPU is no card")
 tap.raises(function() dlrepl.measure("cuda:3") end,

@@ -323,4 +323,11 @@ do
   tap.is(select(2, pcall(step, {foreach = false})), nil, "and it helps")
 end
 
+do
+  dlrepl.simulate{card = "t4", memory = "10MiB", compute = false, force = true}
+  local _, e = pcall(torch.ones, 3 << 18, {device = "cuda"})
+  tap.like(tostring(e), "why: size%. 3%.00 MiB asked for come out of a piece of 20 MiB or more, "
+    .. "and less than that is left of the card's 10%.00 MiB", "a card smaller than a segment")
+end
+
 tap.done()
