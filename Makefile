@@ -1,12 +1,12 @@
 # Makefile -- builds ./dlrepl; `make start` and `make test` do all the set-up.
 #
-#   make            build
+#   make            build, and the CUDA plugin where nvcc is (CUDA=0: without; ARCHS=90: for one)
 #   make start      install what is missing, build, open the prompt
 #   make notebook   the same for notebooks: install the kernel for you, open JupyterLab
 #   make test       everything CI runs   make test-full   the long versions
 #   make asan       a build with ASan and UBSan in build-asan/
 #   make bench      ours beside PyTorch  make docs   make install PREFIX=/usr/local
-#   make cuda       the CUDA plugin, where nvcc is (ARCHS=90: for one architecture)
+#   make cuda       the CUDA plugin alone: here it is an error if it cannot be built
 #   make dist       a tarball that runs elsewhere, with that plugin (DIST_CUDA=0: without)
 #
 # Variables: CC, WERROR=1 (CI), SAN=1 (used by asan), PREFIX, DESTDIR, ONEDNN=0 (build without
@@ -131,10 +131,11 @@ endef
 $(foreach i,$(ISAS),$(eval $(call isa_rule,$(i))))
 
 # ---- the CUDA plugin ---------------------------------------------------------------------------
-# dl_cuda.so, where nvcc 12 or 13 is; .ci/cuda.sh looks, and says in a line why there is none. For
-# every architecture of CUDA_ALL that this nvcc knows, and as PTX for those to come; ARCHS=90 for
-# one. Kernels are kernels/cuda/*.cu; what only the plugin has (its driver) is in
-# kernels/cuda/driver. The program's own functions are found at load time.
+# dl_cuda.so, made after the program where nvcc 12 or 13 is; .ci/cuda.sh looks, and says in a line
+# why there is none. For every architecture of CUDA_ALL that this nvcc knows, and as PTX for those
+# to come; ARCHS=90 for one, CUDA=0 or NVCC= for none. Kernels are kernels/cuda/*.cu; what only the
+# plugin has (its driver) is in kernels/cuda/driver. The program's own functions are found at load
+# time.
 ifeq ($(origin NVCC),undefined)
 NVCC      := $(shell PATH="$$PATH:/usr/local/cuda/bin" && command -v nvcc)
 CUDA      ?= 1
@@ -169,6 +170,12 @@ CUDA_O    := $(patsubst kernels/cuda/%,$(CUDA_DIR)/%.o,$(wildcard kernels/cuda/*
 CUDA_SH    = +@NVCC='$(NVCC)' ARCHS='$(ARCHS)' NVCC_KNOWS='$(NVCC_KNOWS)' PLUGIN='$(PLUGIN)' \
              CUDA_DIR='$(CUDA_DIR)' sh .ci/cuda.sh
 MAKE_CUDA  = $(MAKE) --no-print-directory $(PLUGIN)
+
+ifneq ($(CUDA),0)
+all: plugin
+endif
+plugin: | program
+	$(CUDA_SH) try $(MAKE_CUDA)
 
 cuda:
 	$(CUDA_SH) must $(MAKE_CUDA)
@@ -298,5 +305,5 @@ clean:
 
 -include $(CUDA_O:.o=.d)
 
-.PHONY: all program cuda cuda-why cuda-two dist start notebook test test-full \
+.PHONY: all program plugin cuda cuda-why cuda-two dist start notebook test test-full \
         test-cli check asan bench docs install clean

@@ -2,7 +2,8 @@
 # cuda.sh -- whether make can build the CUDA plugin, and for which cards
 #
 #   sh .ci/cuda.sh why             can it be built? Otherwise says why not, with status 1
-#   sh .ci/cuda.sh must MAKE...    `make cuda`: builds it, or one line says why not, with status 1
+#   sh .ci/cuda.sh try MAKE...     `make`: builds it if it can; else one line says why. Status 0 either way
+#   sh .ci/cuda.sh must MAKE...    the same, but what cannot be built is an error
 #   sh .ci/cuda.sh cards MAKE...   for `make start`: builds it only where an NVIDIA GPU is, for the
 #                                  cards that are there
 #
@@ -69,6 +70,7 @@ why() { # prints why not, with status 1
 }
 
 build() { # build MAKE...: silent if nothing is to be done; where it fails, $reason says why
+  reason=''
   if "$@" -q >/dev/null 2>&1; then return 0; fi
   case $letters in
     *q*) return 1 ;;
@@ -145,8 +147,16 @@ for_cards() {
 # ---- what was asked ---------------------------------------------------------------------------
 case $way in
   why) why ;;
+  try)
+    build "$@"
+    status=$?
+    case $letters in
+      *q*) exit $status ;;
+    esac
+    [ $status = 0 ] || echo "No CUDA plugin: $reason"
+    exit 0
+    ;;
   must)
-    reason=''
     build "$@" && exit 0
     [ -z "$reason" ] || echo "No CUDA plugin: $reason" >&2
     exit 1

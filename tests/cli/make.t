@@ -9,6 +9,7 @@ use Test::More;
 
 chdir $TOP or die;
 $ENV{DLREPL_NO_INSTALL} = 1; # a test never changes the machine
+$ENV{CUDA} = 0; # nvcc.t is about the plugin
 plan skip_all => 'another binary is tested' if $ENV{DLREPL};
 my @make = ({seconds => 900}, 'make', '--no-print-directory'); # a build may have to come first
 
