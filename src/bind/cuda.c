@@ -109,10 +109,8 @@ static int l_properties(lua_State *L) {
   dl_props p;
   props_of(L, "get_device_properties", &p);
   lua_newtable(L);
-  lua_pushstring(L, p.name);
-  lua_setfield(L, -2, "name");
-  lua_pushstring(L, p.uuid);
-  lua_setfield(L, -2, "uuid");
+  dl_put_str(L, "name", p.name);
+  dl_put_str(L, "uuid", p.uuid);
   dl_put_int(L, "major", p.major);
   dl_put_int(L, "minor", p.minor);
   dl_put_int(L, "total_memory", p.total_memory);

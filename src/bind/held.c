@@ -340,12 +340,8 @@ void dl_find_keeper(lua_State *L) {
 }
 
 void dl_held_open(lua_State *L, int dlrepl) {
-  lua_pushcfunction(L, l_held);
-  lua_setfield(L, dlrepl, "_held");
-  lua_pushcfunction(L, l_apart);
-  lua_setfield(L, dlrepl, "_apart");
-  lua_pushcfunction(L, l_transient);
-  lua_setfield(L, dlrepl, "_transient");
-  lua_pushcfunction(L, l_own_source);
-  lua_setfield(L, dlrepl, "_own_source");
+  static const luaL_Reg fn[] = {{"_held", l_held}, {"_apart", l_apart},
+                                {"_transient", l_transient}, {"_own_source", l_own_source},
+                                {NULL, NULL}};
+  dl_set_funcs(L, dlrepl, fn);
 }

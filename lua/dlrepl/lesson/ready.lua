@@ -229,16 +229,14 @@ define("steps",
   "The optimizer moves the weights once a step; backward alone moves nothing.",
   "Count the calls of opt:step() that your loop makes.",
   function(r, n, feedback)
-    r:ok(n .. " optimizer steps were taken", r.rec.optimizer.taken == n, feedback or "steps",
-         r.rec.optimizer.taken, n)
+    r:is(n .. " optimizer steps were taken", r.rec.optimizer.taken, n, feedback or "steps")
   end)
 
 define("steps_skipped",
   "A scaler skips the step where a gradient is inf or nan, and lowers its scale.",
   "Print scaler:get_scale() after each update.",
   function(r, n, feedback)
-    r:ok(n .. " steps were skipped", r.rec.optimizer.skipped == n, feedback or "steps_skipped",
-         r.rec.optimizer.skipped, n)
+    r:is(n .. " steps were skipped", r.rec.optimizer.skipped, n, feedback or "steps_skipped")
   end)
 
 define("mode_was",
@@ -261,8 +259,8 @@ define("hook_ran",
   "A hook runs when the module or tensor it was registered on is used, and until it is removed.",
   "Where is it registered, and is its handle removed too early?",
   function(r, kind, n, name, feedback)
-    local got = r.rec:hook_runs(kind, name)
-    r:ok(format("the %s hook ran %d times", kind, n), got == n, feedback or "hook_ran", got, n)
+    r:is(format("the %s hook ran %d times", kind, n), r.rec:hook_runs(kind, name), n,
+         feedback or "hook_ran")
   end)
 
 -- An index twice or missing; nil where each of 0 … n - 1 is there once.
